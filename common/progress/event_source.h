@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// EventSource: what the progress engine polls and sleeps on.
+#pragma once
+
+#include "base/clock.h"
+
+namespace linnet {
+
+// A transport's pollable face. Owner: core/. All calls: the holder of the progress token, except wait_descriptor(), which is constant.
+// Blocking: never. Cannot fail: a source that breaks reports through its own sink.
+class EventSource {
+public:
+    virtual ~EventSource() = default;
+
+    // One non-blocking pass; handle at most about `budget` packets. Returns the true number of events handled (0: nothing was there).
+    virtual unsigned poll(unsigned budget) noexcept = 0;
+
+    // A descriptor that is readable (level-triggered) whenever poll() would do something, or -1 when the source never needs one. Polled by
+    // epoll only while somebody sleeps; costs nothing otherwise.
+    [[nodiscard]] virtual int wait_descriptor() const noexcept = 0;
+
+    // Before the token holder sleeps: false when there is work already (a shared-memory ring that has no descriptor of its own arms its doorbell here).
+    [[nodiscard]] virtual bool prepare_sleep() noexcept { return true; }
+    virtual void finish_sleep() noexcept {}
+
+    // When poll() must run at the latest (a connect timeout, a delayed acknowledgement); TimePoint::max() for never.
+    [[nodiscard]] virtual TimePoint next_timer() const noexcept { return TimePoint::max(); }
+};
+
+}   // namespace linnet

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The Transport interface: links to peers, and the sink that its owner implements.
+//
+// What it is     One mechanism that carries packets to other processes. A *link* joins this process to one peer in one role: the lane link carries
+//                ordered lane packets, the bulk link carries rendezvous data. A link is in order or broken: it never loses, doubles or reorders, but it may
+//                die, and what it had not delivered is then lost (session/ sends it again on the next link).
+// Owner          core/ owns the transports; each outlives its links, and the sink outlives the transport.
+// Threads        connect, send_lane, send_bulk, drop: any thread; calls for one peer are serialised by the caller (its peer lock). poll and every
+//                sink call: the holder of the progress token. A transport holds none of its own locks while it calls the sink.
+// Blocking       Never.
+// Failure        A link that fails is reported once by on_link_down(); send calls then answer kDown.
+// See            docs/architecture.md, docs/adding-a-transport.md
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/annotations.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "progress/event_source.h"
+#include "wire/name.h"
+#include "wire/packet.h"
+
+namespace linnet {
+
+enum class LinkRole : std::uint8_t { kLane = 0, kBulk = 1 };
+
+// One attempt to open a link, or the link that came of it; unique within the transport while it lives.
+using LinkId = StrongId<struct LinkIdTag, std::uint64_t>;
+
+struct TransportCaps {            // constant after open(); upper layers choose by these, never by name
+    const char* name;             // "tcp"
+    std::size_t lane_packet_max;  // largest head + payload of one lane packet
+    bool separate_bulk;           // bulk data has a link of its own; else bulk packets go over the lane link
+    Nanos latency;                // prior: half round trip of an empty packet
+    double bytes_per_ns;          // prior: stream rate
+};
+
+// A lane packet to send. `head` is PacketHead and kind header, already encoded. Both spans are borrowed until the packet is acknowledged or its
+// link is reported down: a transport may keep pointers to what it could not write at once.
+struct LanePacket {
+    std::span<const std::byte> head;
+    std::span<const std::byte> payload;
+};
+
+struct SendResult {
+    std::size_t taken{0};      // packets of the batch, from the front, that the link now owns
+    bool all_written{false};   // every byte of the taken ones left this process: their memory is not referenced any more
+    bool down{false};          // the link is gone; on_link_down() comes or came. taken then says nothing
+};
+
+// Where a packet's payload goes. Bytes beyond `room` are read and discarded. `cookie` comes back in the end call.
+struct Landing {
+    std::byte* to{nullptr};
+    std::size_t room{0};
+    void* cookie{nullptr};
+};
+
+// What the owner of the transport says to a hello of the other side.
+struct HelloVerdict {
+    enum class Action : std::uint8_t { kAccept, kReject, kYield } action{Action::kReject};   // kYield: our own attempt to that peer goes first
+    PeerId peer{kNoPeer};
+    LinkRole role{LinkRole::kLane};
+    std::size_t reply_bytes{0};   // in the reply buffer: welcome, confirm, or the reason of the rejection
+    Status why{Status::kOk};
+};
+
+inline constexpr std::size_t kMaxHelloBytes = 512;
+
+// Implemented by session/. Every call: token held, no transport lock held; may call back into the transport.
+class TransportSink {
+public:
+    // ---- opening: opener sends hello, gets welcome, sends confirm; the link is up for the acceptor when confirm is accepted ----
+    // Write the hello for an attempt that connect() started; returns its length, or 0 to give the attempt up.
+    virtual std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept = 0;
+    // `from` is text for messages ("10.1.0.2 port 41873").
+    virtual HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept = 0;
+    virtual HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept = 0;
+    virtual HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept = 0;
+    // Packets may be sent from now on.
+    virtual void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept = 0;
+    // The last call for this link. Also ends an attempt that never came up (`up` false). `why`: kPeerDown reset or end of stream, kUnreachable,
+    // kRefused (nobody listens, or rejected), kTimedOut, kProtocol, kNoDescriptors, kIo. `text` says it for people: interface, addresses, errno.
+    virtual void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept = 0;
+    // After a short send: the link takes packets again.
+    virtual void on_writable(PeerId peer, LinkRole role) noexcept = 0;
+
+    // ---- lane ----
+    // A whole packet. `packet` starts with the PacketHead, checked by lane_head_ok(), and lives for the call.
+    virtual void on_packet(LinkId link, PeerId peer, std::span<const std::byte> packet) noexcept = 0;
+    // A packet whose payload is still on its way: `head` holds PacketHead and kind header. Answer where the payload goes.
+    virtual Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept = 0;
+    // All of it arrived (ok), or the link broke after `landed` bytes (then on_link_down follows).
+    virtual void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
+
+    // ---- bulk ----
+    virtual Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept = 0;
+    // `landed` bytes of the packet are in place, counted from its start; `ok` false: the link broke.
+    virtual void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
+    // The bytes of a send_bulk() are not referenced any more (ok: handed to the network; else the link broke).
+    virtual void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept = 0;
+
+protected:
+    ~TransportSink() = default;
+};
+
+class Transport : public EventSource {   // poll(), wait_descriptor(), next_timer(): progress/event_source.h
+public:
+    ~Transport() override = default;
+    [[nodiscard]] virtual const TransportCaps& caps() const noexcept = 0;
+
+    // Listen, and choose the contact address. Fills name.family, address, port. Once, before all else.
+    [[nodiscard]] virtual Status open(TransportSink& sink, wire::EndpointName& name) noexcept = 0;
+
+    // Can a peer with this name be reached at all (address family, interface)? If not, `text` may be asked of connect().
+    [[nodiscard]] virtual bool reaches(const wire::EndpointName& name) const noexcept = 0;
+
+    // Start opening a link; ends in on_link_up() or on_link_down(), never before this call returned. Fails at once only for lack of resources.
+    [[nodiscard]] virtual Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept = 0;
+
+    // Give packets to the peer's lane link, in order. A short count means: stop, on_writable() will come.
+    [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
+
+    // Send one bulk packet; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already, no on_bulk_sent() will come;
+    // kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
+    [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;
+
+    // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through
+    // on_bulk_sent(ok = false) first and a packet in landing through on_packet_end/on_bulk_end(ok = false). Token held.
+    virtual void drop(LinkId link) noexcept = 0;
+
+    // Close everything, likewise. After it no sink call ever happens. Token held.
+    virtual void shutdown() noexcept = 0;
+};
+
+}   // namespace linnet

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Packets of the lane and of the bulk link.
+//
+// Every lane packet is a PacketHead, then the kind's own header, then payload. Numbered packets (number != 0) are messages of the session:
+// acknowledged, retained, delivered once and in order. Version and kind are the first two bytes for ever. All integers are little-endian.
+// Specification: docs/wire-protocol.md sections 4 and 5.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/wire_int.h"
+
+namespace linnet::wire {
+
+inline constexpr std::uint8_t kWireVersion = 1;
+
+enum class PacketKind : std::uint8_t {
+    kNone = 0,
+    kAck = 1,           // un-numbered: only the head's ack and credit fields
+    kEager = 2,         // TagHeader, payload = the whole message
+    kRts = 3,           // RtsHeader, payload = the first fragment, perhaps empty
+    kGrant = 4,         // GrantHeader: receiver asks for bytes of a rendezvous message
+    kFin = 5,           // FinHeader: receiver needs no more of it
+    kMatched = 6,       // FinHeader: receiver matched a synchronous eager message
+    kCancel = 7,        // FinHeader: sender asks to take a message back
+    kCancelReply = 8,   // FinHeader: status kCanceled or kOk (too late)
+    kActive = 9,        // ActiveHeader, then header bytes, then payload
+    kGoodbye = 10,      // no header: the sender will send nothing more
+    kBulkData = 16,     // on the bulk link: BulkHead, then payload
+};
+
+namespace flag {
+inline constexpr std::uint16_t kWantAck = 1;   // the sender's completion waits for the acknowledgement: answer soon
+inline constexpr std::uint16_t kSync = 2;      // eager: answer with kMatched when matched
+inline constexpr std::uint16_t kPolling = 4;   // the sender of this packet polls right now
+}   // namespace flag
+
+struct PacketHead {
+    std::uint8_t version{kWireVersion};
+    PacketKind kind{PacketKind::kNone};
+    le16 flags;
+    le32 body_bytes;   // what follows this head: kind header and payload
+    le32 number;       // of this message in the lane, from 1, wrapping past 0; 0: un-numbered
+    le32 ack;          // all messages up to this number have been received
+    le32 credit;       // cumulative eager bytes, modulo 2^32, that the peer may have sent
+    le32 reserved;     // zero
+};
+static_assert(sizeof(PacketHead) == 24 && alignof(PacketHead) == 1);
+
+struct TagHeader {
+    le32 space;
+    le32 send_slot;    // sender's slot, when it may be named later (kSync, cancel); else 0
+    le64 match_bits;
+    le64 immediate;
+};
+static_assert(sizeof(TagHeader) == 24);
+
+struct RtsHeader {
+    TagHeader tag;
+    le64 length;            // of the whole message
+    le32 send_generation;
+    le32 reserved;
+};
+static_assert(sizeof(RtsHeader) == 40);
+
+// Asks for bytes [offset, offset + length). A later grant of the same transfer replaces nothing: ranges add up, unless
+// `recv_generation` changed: then everything asked for before is void (its path was fenced).
+struct GrantHeader {
+    le32 send_slot;
+    le32 send_generation;
+    le32 recv_slot;
+    le32 recv_generation;
+    le64 offset;
+    le64 length;
+};
+static_assert(sizeof(GrantHeader) == 32);
+
+struct FinHeader {
+    le32 send_slot;
+    le32 send_generation;
+    std::int8_t status;      // a Status: 0, or why
+    std::uint8_t reserved[7];
+};
+static_assert(sizeof(FinHeader) == 16);
+
+struct ActiveHeader {
+    le32 id;
+    le32 header_bytes;
+    le64 immediate;
+};
+static_assert(sizeof(ActiveHeader) == 16);
+
+struct BulkHead {
+    std::uint8_t version{kWireVersion};
+    PacketKind kind{PacketKind::kBulkData};
+    le16 flags;
+    le32 body_bytes;
+    le32 recv_slot;
+    le32 recv_generation;
+    le64 offset;
+};
+static_assert(sizeof(BulkHead) == 24 && alignof(BulkHead) == 1);
+static_assert(std::is_trivially_copyable_v<PacketHead> && std::is_trivially_copyable_v<BulkHead>);
+
+// PacketHead plus the largest kind header: what a transport hands up whole.
+inline constexpr std::size_t kMaxHeadBytes = sizeof(PacketHead) + sizeof(RtsHeader);
+// The largest body that any packet may announce; beyond it the peer is broken or hostile.
+inline constexpr std::uint32_t kMaxBodyBytes = 64u << 20;
+
+// Bytes of the kind header of `kind`, or -1 for a kind that does not travel on the lane.
+[[nodiscard]] constexpr int kind_header_bytes(PacketKind kind) noexcept
+{
+    switch (kind) {
+        case PacketKind::kAck:
+        case PacketKind::kGoodbye: return 0;
+        case PacketKind::kEager: return sizeof(TagHeader);
+        case PacketKind::kRts: return sizeof(RtsHeader);
+        case PacketKind::kGrant: return sizeof(GrantHeader);
+        case PacketKind::kFin:
+        case PacketKind::kMatched:
+        case PacketKind::kCancel:
+        case PacketKind::kCancelReply: return sizeof(FinHeader);
+        case PacketKind::kActive: return sizeof(ActiveHeader);
+        case PacketKind::kNone:
+        case PacketKind::kBulkData: return -1;
+    }
+    return -1;
+}
+
+// What a receiver checks before it believes a head: version, kind, room for the kind header, bounded body.
+[[nodiscard]] constexpr bool lane_head_ok(const PacketHead& h) noexcept
+{
+    const int need = kind_header_bytes(h.kind);
+    return h.version == kWireVersion && need >= 0 && h.body_bytes.get() >= static_cast<std::uint32_t>(need) && h.body_bytes.get() <= kMaxBodyBytes;
+}
+[[nodiscard]] constexpr bool bulk_head_ok(const BulkHead& h) noexcept
+{
+    return h.version == kWireVersion && h.kind == PacketKind::kBulkData && h.body_bytes.get() <= kMaxBodyBytes;
+}
+
+}   // namespace linnet::wire
