@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# progress: who polls, who sleeps
+
+noinst_LTLIBRARIES += liblinnet-progress.la
+liblinnet_la_LIBADD += liblinnet-progress.la
+liblinnet_progress_la_SOURCES = \
+    progress/event_source.h

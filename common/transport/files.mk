@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# transport: the interface; headers alone
+
+noinst_LTLIBRARIES += liblinnet-transport.la
+liblinnet_la_LIBADD += liblinnet-transport.la
+liblinnet_transport_la_SOURCES = \
+    transport/transport.h
