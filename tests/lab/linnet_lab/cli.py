@@ -4,11 +4,13 @@
 
 import argparse
 import json
+import math
 import os
+import re
 import signal
 import sys
 
-from . import mpi, network, state
+from . import fault, mpi, network, state, stats
 from .machine import EXIT_FAILURE, EXIT_USAGE, LabError, processes_in, require_privilege, require_tools
 
 DEFAULT_NAME = os.environ.get("LINNET_LAB", "lab")
@@ -36,13 +38,12 @@ def command_up(args):
 
 def command_down(args):
     with state.locked():
-        if args.all:
-            labs = state.all_labs()
-        else:
+        if not args.all:
             state.check_name(args.name)
-            labs = [lab for lab in [state.find(args.name)] if lab]
-        for lab in labs:
-            network.down(lab)
+        for name in state.recorded_names() if args.all else [args.name]:
+            if lab := state.find(name):
+                network.down(lab)
+            state.forget(name)
 
 
 def command_list(args):
@@ -71,6 +72,79 @@ def command_mpirun(args):
     if args.ppn < 1:
         raise LabError("--ppn is at least 1", EXIT_USAGE)
     mpi.mpirun(state.load(args.name), args.ppn, args.pin, args.options, args.program)
+
+
+def command_fault(args):
+    settings = {name: getattr(args, name) for name in
+                ("loss", "duplicate", "corrupt", "delay", "jitter", "reorder", "ethertype", "seed")}
+    wanted = any(settings[name] for name in ("loss", "duplicate", "corrupt", "delay"))
+    if args.clear == wanted:
+        raise LabError("say which faults, or --clear alone", EXIT_USAGE)
+    if (args.jitter or args.reorder) and not args.delay:
+        raise LabError("--jitter and --reorder change what --delay does: they need it", EXIT_USAGE)
+    if args.jitter > args.delay:
+        raise LabError("--jitter is at most --delay: no frame arrives before it was sent", EXIT_USAGE)
+    directions = ("in", "out") if args.direction == "both" or (args.clear and not args.direction) else (
+        args.direction or "in",)
+    with state.locked():
+        lab = state.load(args.name)
+        hosts = [args.host] if args.host else lab.host_names
+        if not args.host and not args.clear:
+            raise LabError("name the host whose cable is to fail", EXIT_USAGE)
+        if args.corrupt and not lab.checksums and not args.ethertype:
+            print("lab: note: this lab was made without --checksums, so that TCP and UDP do not notice corruption",
+                  file=sys.stderr)
+        for host in hosts:
+            for direction in directions:
+                hook = fault.Hook(lab, host, direction)
+                if args.clear:
+                    fault.clear(lab, hook)
+                else:
+                    fault.inject(lab, hook, settings)
+
+
+def command_link(args):
+    network.set_link(state.load(args.name), args.host, args.state == "up")
+
+
+def command_stats(args):
+    lab = state.load(args.name)
+    if args.json:
+        print(json.dumps(stats.collect(lab), indent=1))
+    else:
+        stats.show(lab)
+
+
+def probability(text):
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError(text)
+    return value
+
+
+def duration(text):
+    """Seconds, from 1ms or 200us or 0.5s."""
+    match = re.fullmatch(r"([0-9.]+)(s|ms|us)", text)
+    if not match:
+        raise ValueError(text)
+    value = float(match[1]) * {"s": 1, "ms": 1e-3, "us": 1e-6}[match[2]]
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def ethertype(text):
+    value = int(text, 0)
+    if not 0x600 <= value <= 0xffff:
+        raise ValueError(text)
+    return value
+
+
+def seed(text):
+    value = int(text, 0)
+    if not 0 <= value < 1 << 64:
+        raise ValueError(text)
+    return value
 
 
 def split_at_dashes(argv):
@@ -131,6 +205,29 @@ def build_parser():
                       "[mpirun options] -- PROGRAM...; the lab's options come first")
     mpirun.add_argument("--ppn", type=int, default=1, metavar="K", help="slots on each host (default: 1)")
     mpirun.add_argument("--pin", action="store_true", help="rank i on core i modulo the number of cores")
+    faults = add("fault", command_fault, help="lose, duplicate, corrupt, delay or reorder the frames of a host; "
+                 "what an earlier 'fault' set for the same direction is replaced")
+    faults.add_argument("host", metavar="HOST", nargs="?", help="only --clear does without: it then means every host")
+    faults.add_argument("--direction", choices=("in", "out", "both"),
+                        help="what the host receives, or sends (default: in; with --clear: both)")
+    for name in ("loss", "duplicate", "corrupt"):
+        faults.add_argument(f"--{name}", type=probability, default=0.0, metavar="P", help="probability for each frame")
+    faults.add_argument("--delay", type=duration, default=0.0, metavar="TIME", help="such as 1ms, 200us, 0.5s")
+    faults.add_argument("--jitter", type=duration, default=0.0, metavar="TIME",
+                        help="the delay varies by as much to either side; the order stays")
+    faults.add_argument("--reorder", type=probability, default=0.0, metavar="P",
+                        help="probability that a frame is not delayed, and so overtakes others")
+    faults.add_argument("--ethertype", type=ethertype, default=0, metavar="X",
+                        help="only frames of this type, such as 0x0800 (default: all)")
+    faults.add_argument("--seed", type=seed, default=1, metavar="N", help="of the draws (default: 1)")
+    faults.add_argument("--clear", action="store_true", help="take the faults away")
+
+    link = add("link", command_link, help="pull or plug the cable of a host")
+    link.add_argument("host", metavar="HOST")
+    link.add_argument("state", choices=("down", "up"))
+
+    counts = add("stats", command_stats, help="show what the links carried, and the faults")
+    counts.add_argument("--json", action="store_true", help="as JSON")
     return parser
 
 

@@ -17,6 +17,9 @@ EXIT_UNABLE = 77  # the machine or the caller cannot do it at all: a test harnes
 CAP_NET_ADMIN = 12
 CAP_SYS_ADMIN = 21
 
+# What the kernel and its tools say when the machine cannot do it, whatever the arguments.
+UNABLE = ("Operation not permitted", "Operation not supported", "Unknown device type", "qdisc kind is unknown")
+
 NAMESPACES = pathlib.Path("/run/netns")  # where ip(8) keeps the named ones
 
 
@@ -29,14 +32,17 @@ class LabError(Exception):
 
 
 def run(*argv, stdin=None):
-    """Runs a command to its end and returns its output; a failure carries the command's own words."""
+    """Runs a command to its end and returns its output; a failure carries the command's own words.
+
+    The command inherits the lab's lock: if this process is killed, the lock is free only when the command has ended."""
     try:
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False, close_fds=False)
     except FileNotFoundError:
         raise LabError(f"{argv[0]} is not installed", EXIT_UNABLE) from None
     if done.returncode != 0:
         said = done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}"
-        raise LabError(f"{' '.join(argv)}: {said}")
+        code = EXIT_UNABLE if any(words in said for words in UNABLE) else EXIT_FAILURE
+        raise LabError(f"{' '.join(argv)}: {said}", code)
     return done.stdout
 
 
@@ -49,6 +55,14 @@ def ip_batch(lines, namespace=None):
     """Gives many ip(8) commands to one process."""
     where = ["-n", namespace] if namespace else []
     run("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")
+
+
+def is_namespace(name):
+    """False for what is not there, and for the empty file that ip(8) leaves if it is killed at the wrong time."""
+    try:
+        return os.stat(NAMESPACES / name).st_dev == os.stat("/proc/self/ns/net").st_dev
+    except FileNotFoundError:
+        return False
 
 
 def require_privilege():
@@ -74,13 +88,8 @@ def require_tools(*names):
 
 def processes_in(namespaces):
     """Ids of the processes whose network namespace is one of the named ones."""
-    wanted = set()
-    for name in namespaces:
-        try:
-            stat = os.stat(NAMESPACES / name)
-        except FileNotFoundError:
-            continue
-        wanted.add((stat.st_dev, stat.st_ino))
+    stats = [os.stat(NAMESPACES / name) for name in namespaces if is_namespace(name)]
+    wanted = {(stat.st_dev, stat.st_ino) for stat in stats}
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdigit():

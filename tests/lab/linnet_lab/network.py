@@ -8,7 +8,7 @@ import pathlib
 import zlib
 
 from . import state
-from .machine import NAMESPACES, LabError, end_processes_in, ip_batch, run, run_in
+from .machine import NAMESPACES, LabError, end_processes_in, ip_batch, is_namespace, run, run_in
 
 FIRST_NET = ipaddress.ip_address("10.64.0.0")  # labs live in 10.64.0.0/10
 NETS = 1 << 14  # as many /24 as that holds
@@ -136,13 +136,23 @@ def up(lab):
 def down(lab):
     """Removes what exists of a lab, complete or not, and returns when it is gone."""
     end_processes_in(lab.namespaces)
-    present = [name for name in lab.namespaces if (NAMESPACES / name).exists()]
-    for name in present:
+    for name in filter(is_namespace, lab.namespaces):
         # A link removed here is gone now; left to the namespace it would go some time later.
         links = [link["ifname"] for link in json.loads(run("ip", "-n", name, "-j", "link", "show") or "[]")]
         doomed = [f"link del {link}" for link in links if link in ("eth0", "br0")]
         if doomed:
             ip_batch(doomed, name)
+    present = [name for name in lab.namespaces if (NAMESPACES / name).exists()]
     if present:
         ip_batch([f"netns del {name}" for name in present])
-    lab.forget()
+    state.forget(lab.name)
+
+
+def set_link(lab, host, up):
+    """Pulls or plugs a host's cable. On a switch the port goes down and the host sees no carrier; a cable without a
+    switch has no far end to pull, and the host's own interface goes down."""
+    state_word = "up" if up else "down"
+    if lab.topology == "switch":
+        ip_batch([f"link set p{lab.index(host)} {state_word}"], lab.switch_namespace)
+    else:
+        ip_batch([f"link set eth0 {state_word}"], lab.namespace(f"h{lab.index(host)}"))

@@ -14,7 +14,7 @@ import shutil
 
 from .machine import NAMESPACES, LabError
 
-ROOT = pathlib.Path("/run/linnet-lab")
+ROOT = pathlib.Path(os.environ.get("LINNET_LAB_RUN", "/run/linnet-lab"))
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 HOSTS_MAX = 250  # one /24, without its first and last addresses
 
@@ -78,8 +78,6 @@ class Lab:
         fresh.write_text(json.dumps(dataclasses.asdict(self), indent=1) + "\n")
         os.replace(fresh, self.directory / "lab.json")
 
-    def forget(self):
-        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 def check_name(name):
@@ -92,6 +90,7 @@ def locked():
     """Held while labs are made or removed: two commands at once would choose the same subnet."""
     ROOT.mkdir(mode=0o755, parents=True, exist_ok=True)
     with open(ROOT / ".lock", "w") as lock:
+        os.set_inheritable(lock.fileno(), True)  # see machine.run
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -104,6 +103,11 @@ def find(name):
         return None
 
 
+def forget(name):
+    """Removes a lab's record, or what a killed command left of one."""
+    shutil.rmtree(ROOT / name, ignore_errors=True)
+
+
 def load(name):
     check_name(name)
     lab = find(name)
@@ -112,11 +116,14 @@ def load(name):
     return lab
 
 
-def all_labs():
+def recorded_names():
     if not ROOT.is_dir():
         return []
-    labs = (find(path.name) for path in sorted(ROOT.iterdir()) if NAME_PATTERN.fullmatch(path.name))
-    return [lab for lab in labs if lab]
+    return [path.name for path in sorted(ROOT.iterdir()) if NAME_PATTERN.fullmatch(path.name)]
+
+
+def all_labs():
+    return [lab for lab in map(find, recorded_names()) if lab]
 
 
 def refuse_foreign(lab):

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The table of settings: every name, default, range and sentence that a user can see.
+//
+// A setting is an enumerator and, in the same place of the order, a row. The compiler refuses a row that is missing, out of order,
+// or whose default its own range forbids. The environment (LINNET_CONNECT_TIMEOUT), Open MPI's MCA parameters, libfabric's
+// parameters and linnet-info are all made from this table. Constant; any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "conf/setting_parse.h"
+
+namespace linnet {
+
+enum class SettingId : std::uint8_t {
+    kTransports, kNetInclude, kNetExclude,
+    kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
+    kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
+    kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kLocalRanks,
+    kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
+    kDescriptorReserve, kExpectedPeers,
+    kLogLevel, kStatsPage, kTraceEvents, kLabel,
+    kCount
+};
+inline constexpr std::size_t kSettingCount = static_cast<std::size_t>(SettingId::kCount);
+
+struct SettingInfo {
+    SettingId id;
+    const char* name;           // lower case; the environment variable is LINNET_ and the upper-case name
+    SettingKind kind;
+    const char* default_text;   // as a user would write it
+    std::int64_t min, max;      // in bytes, nanoseconds or units; both 0 for kinds without a range
+    const char* choices;        // "a|b|c" for kChoice, in the order of the index that choice() returns; else null
+    const char* text;           // one sentence for users
+    bool advanced;              // of interest to developers
+};
+
+// What progress_policy and log_level answer as an index.
+enum class ProgressPolicy : std::uint8_t { kAdaptive = 0, kSpin = 1, kBlock = 2 };
+
+namespace detail {
+inline constexpr std::int64_t kKi = 1024, kMi = 1024 * kKi, kGi = 1024 * kMi;
+inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, kHour = 3600 * kSec;
+}   // namespace detail
+
+// net_exclude, why these: docker*, podman*, br-<12 digits>, lxcbr*, lxdbr* and virbr* are bridges to containers and virtual machines of this
+// host alone; the same address (172.17.0.1, 192.168.122.1) stands on every host, so a peer that is given it connects to itself.
+// cni*, flannel*, cali* and kube-* are the overlay of a Kubernetes node: reachable from pods, or by encapsulation, never better than the
+// interface below. tun* and wg* are tunnels: a job that picks one by chance runs at its speed or hangs on its filters, while one
+// that needs it fails within connect_timeout with a line that names this setting. lo reaches nobody else; it is used all the same
+// where no other interface is left. Not excluded: veth* and tap*, which are the only interface inside some containers, and bond*,
+// br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
+inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
+    {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
+     "Comma-separated transports that may be used, such as loopback,tcp; auto means every one that works here.", false},
+    {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,
+     "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) to use; when set, only these, and net_exclude is ignored.", false},
+    {SettingId::kNetExclude, "net_exclude", SettingKind::kText,
+     "lo,docker*,podman*,br-????????????,lxcbr*,lxdbr*,virbr*,cni*,flannel*,cali*,kube-*,tun*,wg*", 0, 0, nullptr,
+     "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) never to use.", false},
+
+    {SettingId::kConnectTimeout, "connect_timeout", SettingKind::kDuration, "30s", 100 * detail::kMs, detail::kHour, nullptr,
+     "Longest time to reach a peer before its operations fail as unreachable.", false},
+    {SettingId::kPeerTimeout, "peer_timeout", SettingKind::kDuration, "10s", 0, detail::kHour, nullptr,
+     "Silence of a peer that owes us an answer after which a warning is written; 0 means never.", false},
+    {SettingId::kSilenceTimeout, "silence_timeout", SettingKind::kDuration, "10min", 0, 24 * detail::kHour, nullptr,
+     "Silence of a peer that owes us an answer after which it is declared dead; 0 means never.", false},
+    {SettingId::kFinalizeTimeout, "finalize_timeout", SettingKind::kDuration, "10s", 0, detail::kHour, nullptr,
+     "Longest time that closing waits for peers to acknowledge what was sent.", false},
+
+    {SettingId::kEagerLimit, "eager_limit", SettingKind::kSize, "64k", 0, detail::kMi, nullptr,
+     "Largest message that is sent without waiting for its receive; longer ones use rendezvous.", false},
+    {SettingId::kRetainLimit, "retain_limit", SettingKind::kSize, "16k", 0, detail::kMi, nullptr,
+     "Largest eager message that is copied, so that its send completes at once; longer ones complete when the peer acknowledges.", false},
+    {SettingId::kEagerCredit, "eager_credit", SettingKind::kSize, "1m", 64 * detail::kKi, detail::kGi, nullptr,
+     "Bytes of eager messages without a matching receive that each peer may have in our memory.", false},
+    {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "64k", 0, 4 * detail::kMi, nullptr,
+     "Leading bytes of a rendezvous message that travel with its announcement.", true},
+    {SettingId::kBulkChunk, "bulk_chunk", SettingKind::kSize, "1m", 4 * detail::kKi, 64 * detail::kMi, nullptr,
+     "Rendezvous bytes that are handed to a transport at a time.", true},
+
+    {SettingId::kProgressPolicy, "progress_policy", SettingKind::kChoice, "adaptive", 0, 0, "adaptive|spin|block",
+     "How a thread waits: adaptive polls about as long as a wake-up costs and then sleeps, spin never sleeps, block sleeps at once.", false},
+    {SettingId::kEventThread, "event_thread", SettingKind::kBool, "on", 0, 0, nullptr,
+     "Whether a thread of Linnet's own makes progress while the application computes.", false},
+    {SettingId::kSpinTime, "spin_time", SettingKind::kDuration, "0", 0, 100 * detail::kMs, nullptr,
+     "How long the adaptive policy polls before it sleeps; 0 means measure the cost of a wake-up and derive it.", true},
+    {SettingId::kSleepMax, "sleep_max", SettingKind::kDuration, "500us", detail::kUs, detail::kSec, nullptr,
+     "Longest sleep inside one call of the host's progress function.", true},
+    {SettingId::kLookIn, "look_in", SettingKind::kDuration, "20ms", 100 * detail::kUs, 10 * detail::kSec, nullptr,
+     "How often the event thread looks in while the application seems to poll by itself.", true},
+    {SettingId::kArmGap, "arm_gap", SettingKind::kDuration, "20us", 0, 10 * detail::kMs, nullptr,
+     "A usual gap between progress calls shorter than this leaves the event thread parked.", true},
+    {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
+     "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
+
+    {SettingId::kTcpCongestion, "tcp_congestion", SettingKind::kText, "cubic", 0, 0, nullptr,
+     "Congestion control of TCP connections; empty means the system's default.", true},
+    {SettingId::kTcpPortMin, "tcp_port_min", SettingKind::kInteger, "0", 0, 65535, nullptr,
+     "Lowest TCP port to listen on; 0 means any.", false},
+    {SettingId::kTcpPortMax, "tcp_port_max", SettingKind::kInteger, "0", 0, 65535, nullptr,
+     "Highest TCP port to listen on; 0 means any.", false},
+    {SettingId::kTcpBacklog, "tcp_backlog", SettingKind::kInteger, "4096", 1, 65535, nullptr,
+     "Connections that may wait to be accepted; the system cuts it to net.core.somaxconn.", true},
+    {SettingId::kTcpHotSockets, "tcp_hot_sockets", SettingKind::kInteger, "8", 0, 64, nullptr,
+     "Recently active sockets that a poll reads directly instead of asking epoll.", true},
+
+    {SettingId::kDescriptorReserve, "descriptor_reserve", SettingKind::kInteger, "64", 0, 1048576, nullptr,
+     "File descriptors that are left to the application when connections are opened.", true},
+    {SettingId::kExpectedPeers, "expected_peers", SettingKind::kInteger, "0", 0, 16777216, nullptr,
+     "Peers that this process may talk to, for which descriptors are set aside; 0 means unknown.", true},
+
+    {SettingId::kLogLevel, "log_level", SettingKind::kChoice, "warn", 0, 0, "none|error|warn|info|debug|trace",
+     "What is logged: info explains each choice, debug follows objects, trace follows events.", false},
+    {SettingId::kStatsPage, "stats_page", SettingKind::kBool, "on", 0, 0, nullptr,
+     "Whether counters are shown to linnet-top through a page of shared memory.", false},
+    {SettingId::kTraceEvents, "trace_events", SettingKind::kInteger, "0", 0, 1048576, nullptr,
+     "Recent events kept in memory for a dump after trouble, rounded up to a power of two; 0 means none.", true},
+    {SettingId::kLabel, "label", SettingKind::kText, "", 0, 0, nullptr,
+     "What linnet-top shows as the name of this process.", false},
+}};
+
+[[nodiscard]] constexpr const SettingInfo& setting_info(SettingId id) noexcept { return kSettingTable[static_cast<std::size_t>(id)]; }
+
+namespace detail {
+constexpr bool settings_are_consistent() noexcept
+{
+    for (std::size_t i = 0; i < kSettingCount; ++i) {
+        const SettingInfo& row = kSettingTable[i];
+        if (static_cast<std::size_t>(row.id) != i || row.name == nullptr || row.text == nullptr) {
+            return false;
+        }
+        std::int64_t number = 0;
+        if (!parse_setting(row.kind, row.default_text, row.min, row.max, row.choices, number)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(settings_are_consistent(), "rows in the order of SettingId, each default within its range");
+}   // namespace detail
+
+}   // namespace linnet

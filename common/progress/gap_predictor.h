@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// GapPredictor: will the host be back soon? Learned from what it did the last times it left in the same way.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace linnet {
+
+// How a call of the host ended.
+enum class CallKind : std::uint8_t {
+    kPost = 0,        // it started an operation
+    kCompleted = 1,   // it made progress, and completions were run
+    kEmpty = 2,       // it made progress, and nothing was complete
+};
+inline constexpr std::size_t kCallKinds = 3;
+
+// A gap is the time between a leave and the next entry. Which gap follows depends on the kind of call and on how many calls of that
+// kind came in a row: of `4 x irecv, 4 x isend, compute, waitall` only the eighth post is followed by the long gap. So there is one
+// small counter for each (kind, position in the row); one long gap sets it, kForget short ones clear it. New places start at "long":
+// a needless wake-up of the event thread once costs less than a computation during which nobody progresses.
+//
+// Owner: the engine. Threads: any, relaxed: with several threads inside the waist the rows mix, and the guess is merely worse.
+// Blocking: never. Cannot fail.
+class GapPredictor {
+public:
+    static constexpr std::size_t kRow = 32;           // positions told apart; later ones share the last
+    static constexpr std::uint8_t kForget = 3;
+
+    // The host leaves now with a call of this kind. True: it will probably stay away for long.
+    bool leaving(CallKind kind) noexcept
+    {
+        const auto k = static_cast<std::size_t>(kind);
+        const std::size_t before = place_.load(std::memory_order_relaxed);
+        const std::size_t place = before / kRow == k ? std::min(before + 1, k * kRow + kRow - 1) : k * kRow;
+        place_.store(place, std::memory_order_relaxed);
+        return weight_[place].load(std::memory_order_relaxed) != 0;
+    }
+    // It is back from the leave that was told last.
+    void returned(bool after_long_gap) noexcept
+    {
+        std::atomic<std::uint8_t>& weight = weight_[place_.load(std::memory_order_relaxed)];
+        const std::uint8_t old = weight.load(std::memory_order_relaxed);
+        if (after_long_gap) {
+            weight.store(kForget, std::memory_order_relaxed);
+        } else if (old != 0) {
+            weight.store(static_cast<std::uint8_t>(old - 1), std::memory_order_relaxed);
+        }
+    }
+    GapPredictor() noexcept
+    {
+        for (auto& weight : weight_) {
+            weight.store(1, std::memory_order_relaxed);
+        }
+    }
+
+private:
+    std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
+    std::array<std::atomic<std::uint8_t>, kCallKinds * kRow + 1> weight_;
+};
+
+}   // namespace linnet

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Token: the right to poll a context's sources.
+//
+// Owner: ProgressEngine. Threads: any. Blocking: take() only. Not recursive; cannot fail.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/annotations.h"
+
+namespace linnet {
+
+// The calling thread, as a number that no other living thread has. Never 0.
+[[nodiscard]] inline std::uintptr_t this_thread_mark() noexcept
+{
+    return static_cast<std::uintptr_t>(pthread_self());
+}
+
+// Called by a releasing holder when somebody waits for the token or for a turn to poll.
+class TokenAudience {
+public:
+    virtual void token_released() noexcept = 0;
+
+protected:
+    ~TokenAudience() = default;
+};
+
+// A lock whose ordinary use is try_take(): a thread that does not get it has nothing to poll, because another thread does.
+//
+// Proof. holder_ is 0 or the mark of the one thread whose exchange from 0 took effect and that has not stored 0 since.
+//   (A) holder_ acquire in try_take  pairs with  (R) holder_ exchange in release: the next holder sees what the last one wrote.
+//   No wake-up is lost between a release and a thread about to sleep for want of the token: the sleeper does
+//   audience_ += 1 (S), then tries (A) once more; the releaser does (R), then reads audience_ (L). All four are sequentially
+//   consistent, so either the sleeper's try succeeds, or (L) sees the sleeper and token_released() wakes it.
+class LINNET_CAPABILITY("progress token") Token {
+public:
+    explicit Token(TokenAudience& audience) noexcept : listener_{audience} {}
+    Token(const Token&) = delete;
+    Token& operator=(const Token&) = delete;
+
+    // False: held, or wanted by a thread in take(), which goes first.
+    [[nodiscard]] bool try_take() noexcept LINNET_TRY_ACQUIRE(true)
+    {
+        return wanted_.load(std::memory_order_seq_cst) == 0 && holder_.load(std::memory_order_relaxed) == 0 && grab();
+    }
+    void release() noexcept LINNET_RELEASE()
+    {
+        holder_.exchange(0, std::memory_order_seq_cst);                 // (R)
+        if (audience_.load(std::memory_order_seq_cst) != 0) {           // (L)
+            listener_.token_released();
+        }
+    }
+    [[nodiscard]] bool held() const noexcept { return holder_.load(std::memory_order_relaxed) != 0; }
+    [[nodiscard]] bool held_by_me() const noexcept { return holder_.load(std::memory_order_relaxed) == this_thread_mark(); }
+    // For a callee that cannot see how its caller came to hold the token.
+    void assert_held() const noexcept LINNET_ASSERT_CAPABILITY(this) {}
+
+    // ---- for the engine ----
+
+    // A thread is about to sleep for want of the token, or is up again. Between the two, releases call token_released().
+    void join_audience() noexcept { audience_.fetch_add(1, std::memory_order_seq_cst); }    // (S)
+    void leave_audience() noexcept { audience_.fetch_sub(1, std::memory_order_seq_cst); }
+    // A thread must have the token, not only poll if it is free: until it is served, try_take() fails for the others.
+    void want() noexcept { wanted_.fetch_add(1, std::memory_order_seq_cst); }
+    void unwant() noexcept { wanted_.fetch_sub(1, std::memory_order_seq_cst); }
+    [[nodiscard]] bool wanted() const noexcept { return wanted_.load(std::memory_order_seq_cst) != 0; }
+    // try_take() of a thread between want() and unwant().
+    [[nodiscard]] bool try_take_wanted() noexcept LINNET_TRY_ACQUIRE(true) { return grab(); }
+
+private:
+    [[nodiscard]] bool grab() noexcept
+    {
+        std::uintptr_t free = 0;
+        return holder_.compare_exchange_strong(free, this_thread_mark(), std::memory_order_seq_cst, std::memory_order_relaxed);   // (A)
+    }
+
+    std::atomic<std::uintptr_t> holder_{0};
+    std::atomic<std::uint32_t> audience_{0};
+    std::atomic<std::uint32_t> wanted_{0};
+    TokenAudience& listener_;
+};
+
+}   // namespace linnet

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# Traffic for lab_test.sh: numbered raw frames and TCP streams, each with a receiver that prints what it got as JSON.
+
+import hashlib
+import json
+import select
+import socket
+import struct
+import sys
+import time
+
+ETHERTYPE = 0x88B5  # IEEE 802: local experimental
+ETHERTYPE_END = 0x88B6  # its sibling: says that all frames are sent
+BODY = 100
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h
+
+
+def body(number):
+    return struct.pack("!I", number) + hashlib.shake_128(number.to_bytes(4, "big")).digest(BODY)
+
+
+def frames_send(count, per_second):
+    """Sends numbered frames; with a rate of 0 in small bursts, as fast as they go."""
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    link.bind(("eth0", 0))
+    addresses = b"\xff" * 6 + link.getsockname()[4]
+    start = time.monotonic()
+    for number in range(count):
+        if per_second:
+            time.sleep(max(0.0, start + number / per_second - time.monotonic()))
+        elif number % 200 == 0:
+            time.sleep(0.001)
+        link.send(addresses + struct.pack("!H", ETHERTYPE) + body(number))
+    link.send(addresses + struct.pack("!H", ETHERTYPE_END) + bytes(46))
+
+
+def open_frames(ethertype):
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ethertype))
+    link.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    link.bind(("eth0", ethertype))
+    return link
+
+
+def arriving():
+    """Frames until the sender has sent all and none has come for a while, in which delayed ones arrive."""
+    frames, end = open_frames(ETHERTYPE), open_frames(ETHERTYPE_END)
+    print("ready", flush=True)
+    sources = [frames, end]
+    while ready := select.select(sources, [], [], 20 if end in sources else 0.2)[0]:
+        if frames in ready:
+            yield frames.recv(2048)[14:]
+        else:
+            sources.remove(end)
+
+
+def frames_receive():
+    """Counts what arrived: whole and for the first time, again, changed, and after one that was sent later."""
+    seen, corrupted, duplicated, overtaken, highest = set(), 0, 0, 0, -1
+    for frame in arriving():
+        number = struct.unpack("!I", frame[:4])[0]
+        if frame != body(number):
+            corrupted += 1
+        elif number in seen:
+            duplicated += 1
+        else:
+            seen.add(number)
+            overtaken += number < highest
+            highest = max(highest, number)
+    digest = hashlib.sha256(json.dumps(sorted(seen)).encode()).hexdigest()
+    print(json.dumps({"distinct": len(seen), "corrupted": corrupted, "duplicated": duplicated,
+                      "overtaken": overtaken, "set": digest}))
+
+
+def stream_send(address, size, limit):
+    """Sends up to `size` bytes for at most `limit` seconds and prints their digest."""
+    digest, sent, end = hashlib.sha256(), 0, time.monotonic() + limit
+    with socket.create_connection((address, 7000)) as link:
+        while sent < size and time.monotonic() < end:
+            chunk = hashlib.shake_128(sent.to_bytes(8, "big")).digest(32768)
+            link.sendall(chunk)
+            digest.update(chunk)
+            sent += len(chunk)
+    print(digest.hexdigest())
+
+
+def stream_receive():
+    """Takes one stream; its rate leaves out the first 0.3 s, in which TCP finds its speed."""
+    with socket.create_server(("", 7000)) as server:
+        print("ready", flush=True)
+        link, _ = server.accept()
+    digest, start, counted = hashlib.sha256(), time.monotonic(), 0
+    begun = last = start
+    while chunk := link.recv(1 << 16):
+        digest.update(chunk)
+        last = time.monotonic()
+        if last - start < 0.3:
+            begun = last
+        else:
+            counted += len(chunk)
+    rate = counted * 8 / (last - begun) if last > begun else 0
+    print(json.dumps({"bits_per_second": rate, "sha256": digest.hexdigest()}))
+
+
+COMMANDS = {"frames-send": lambda count, rate: frames_send(int(count), float(rate)),
+            "frames-receive": frames_receive,
+            "stream-send": lambda address, size, limit: stream_send(address, int(size), float(limit)),
+            "stream-receive": stream_receive}
+COMMANDS[sys.argv[1]](*sys.argv[2:])
