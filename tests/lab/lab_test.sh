@@ -93,7 +93,7 @@ down_removes_everything() {
     local before after program pid
     before=$(traces)
     lab up -n $base-a --hosts 3 --rate 1gbit --v6 --segment || fail "up"
-    lab exec -n $base-a h1 -- sh -c 'trap "" TERM; sleep 1000 & echo $! >'"$scratch/pid"'; wait' &
+    "$python" "$here/lab" exec -n $base-a h1 -- sh -c 'trap "" TERM; sleep 1000 & echo $! >'"$scratch/pid"'; wait' &
     disown
     while [ ! -s "$scratch/pid" ]; do sleep 0.05; done
     pid=$(cat "$scratch/pid")
@@ -259,7 +259,7 @@ delayed_frames_are_whole_and_complete() {
     need clang c++ bpftool
     local got
     lab up -n $base-a --rate 1gbit || fail "up"
-    lab fault -n $base-a h1 --delay 2ms --jitter 1ms --duplicate 0.05 || fail "fault"
+    lab fault -n $base-a h1 --delay 2ms --jitter 1ms --duplicate 0.05 --ethertype 0x88b5 || fail "fault"
     got=$(send_frames 5000 0)
     holds "$got['distinct'] == 5000 and $got['corrupted'] == 0 and $got['overtaken'] == 0"
     holds "$got['duplicated'] == $(faults h1 in)['duplicated'] > 0"

@@ -47,9 +47,14 @@ def interface_index(namespace, device):
     return json.loads(run("ip", "-n", namespace, "-j", "link", "show", "dev", device))[0]["ifindex"]
 
 
+def own_seed(hook, settings):
+    """The seed of one hook: with one seed for all, frames of the same number would fare the same everywhere."""
+    return int.from_bytes(hashlib.sha256(f"{settings['seed']} {hook.key}".encode()).digest()[:8], "big")
+
+
 def compile_program(hook, settings, tap, source, object_file):
     constants = {name.upper(): f"{round(settings[name] * 2**32)}ULL" for name in PROBABILITIES}
-    constants |= {"SEED": f"{settings['seed']}ULL", "ETHERTYPE": settings["ethertype"], "TAP": tap,
+    constants |= {"SEED": f"{own_seed(hook, settings)}ULL", "ETHERTYPE": settings["ethertype"], "TAP": tap,
                   "PORT": interface_index(hook.namespace, hook.device), "INGRESS": int(hook.inward)}
     # The kernel's headers include asm/types.h, which Debian keeps in a folder of the machine's architecture.
     run("clang", "-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu",
@@ -88,7 +93,7 @@ def start_relay(lab, hook, settings):
     """Starts the relay of a hook in the hook's namespace, where 'down' finds it."""
     nanoseconds = [str(round(settings[name] * 1e9)) for name in ("delay", "jitter")]
     argv = ["nsenter", f"--net={NAMESPACES / hook.namespace}", str(relay_program()), hook.tap, *nanoseconds,
-            str(settings["reorder"]), str(settings["seed"]), str(hook.statistics)]
+            str(settings["reorder"]), str(own_seed(hook, settings)), str(hook.statistics)]
     relay = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              cwd="/", start_new_session=True, text=True, close_fds=False)
     if relay.stdout.readline() != "ready\n":
