@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# sys: system calls
+
+noinst_LTLIBRARIES += liblinnet-sys.la
+liblinnet_la_LIBADD += liblinnet-sys.la
+liblinnet_sys_la_SOURCES = \
+    sys/epoll_set.cc \
+    sys/epoll_set.h \
+    sys/error.cc \
+    sys/error.h \
+    sys/event_fd.cc \
+    sys/event_fd.h \
+    sys/fd.cc \
+    sys/fd.h \
+    sys/futex.cc \
+    sys/futex.h \
+    sys/memfd.cc \
+    sys/memfd.h \
+    sys/process.cc \
+    sys/process.h \
+    sys/system_clock.h \
+    sys/thread.cc \
+    sys/thread.h

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Facts about this process and this host.
+#include "sys/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "sys/error.h"
+#include "sys/fd.h"
+
+namespace linnet {
+
+std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(::getpid()); }
+std::uint32_t user_id() noexcept { return ::geteuid(); }
+
+DescriptorLimit descriptor_limit() noexcept
+{
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    return {limit.rlim_cur, limit.rlim_max};   // RLIM_INFINITY is the largest number, which is what it means
+}
+
+std::uint64_t raise_descriptor_limit(std::uint64_t wanted) noexcept
+{
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || wanted <= limit.rlim_cur) {
+        return limit.rlim_cur;
+    }
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+std::size_t open_descriptors() noexcept
+{
+    DIR* dir = ::opendir("/proc/self/fd");
+    if (dir == nullptr) {
+        return 0;
+    }
+    std::size_t n = 0;
+    while (const dirent* entry = ::readdir(dir)) {
+        n += entry->d_name[0] != '.' ? 1 : 0;
+    }
+    ::closedir(dir);
+    return n - 1;   // the directory itself
+}
+
+Status random_bytes(std::span<std::byte> out, const Log& log) noexcept
+{
+    while (!out.empty()) {
+        const ssize_t n = ::getrandom(out.data(), out.size(), 0);
+        if (n < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return log_errno(log, "getrandom", errno);
+        }
+        out = out.subspan(static_cast<std::size_t>(n));
+    }
+    return Status::kOk;
+}
+
+std::string host_name()
+{
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string boot_id()
+{
+    const Fd fd{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
+    std::array<char, 36> id{};
+    const ssize_t n = fd ? ::read(fd.get(), id.data(), id.size()) : 0;
+    return n == static_cast<ssize_t>(id.size()) ? std::string(id.data(), id.size()) : std::string{};
+}
+
+}   // namespace linnet

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Thread: pthreads, with signals, name, timer slack and scheduling class set.
+#include "sys/thread.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <new>
+
+#include "sys/error.h"
+
+namespace linnet {
+namespace {
+
+struct Start {
+    Thread::Body body;
+    void* arg;
+    Nanos timer_slack;
+    bool idle_class;
+};
+
+void* run(void* raw) noexcept
+{
+    const std::unique_ptr<Start> start{static_cast<Start*>(raw)};
+    // Both are improvements, not conditions: without them the thread works, a little later or a little earlier than it might.
+    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<Nanos::rep>(start->timer_slack.count(), 1)), 0, 0, 0);
+    if (start->idle_class) {
+        const sched_param none{};
+        ::sched_setscheduler(0, SCHED_IDLE, &none);
+    }
+    start->body(start->arg);
+    return nullptr;
+}
+
+// Blocks what other threads and processes send; leaves open what the thread does to itself.
+sigset_t asynchronous_signals() noexcept
+{
+    sigset_t set;
+    ::sigfillset(&set);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+        ::sigdelset(&set, fault);
+    }
+    return set;
+}
+
+}   // namespace
+
+Result<Thread> Thread::start(const ThreadOptions& options, Body body, void* arg, const Log& log) noexcept
+{
+    std::unique_ptr<Start> start{new (std::nothrow) Start{body, arg, options.timer_slack, options.idle_class}};
+    if (start == nullptr) {
+        return Status::kNoMemory;
+    }
+    // The new thread inherits the mask, so there is no moment in which it could take a signal.
+    const sigset_t blocked = asynchronous_signals();
+    sigset_t before;
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    Thread thread;
+    const int error = ::pthread_create(&thread.handle_, nullptr, run, start.get());
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error != 0) {
+        return log_errno(log, "pthread_create", error);
+    }
+    thread.running_ = true;
+    static_cast<void>(start.release());   // run() owns it now
+    std::array<char, 16> name;
+    std::snprintf(name.data(), name.size(), "%s", options.name);
+    ::pthread_setname_np(thread.handle_, name.data());
+    return thread;
+}
+
+Thread& Thread::operator=(Thread&& other) noexcept
+{
+    if (this != &other) {
+        join();
+        handle_ = other.handle_;
+        running_ = other.running_;
+        other.running_ = false;
+    }
+    return *this;
+}
+
+void Thread::join() noexcept
+{
+    if (running_) {
+        ::pthread_join(handle_, nullptr);
+        running_ = false;
+    }
+}
+
+std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(::gettid()); }
+
+unsigned usable_cpus() noexcept
+{
+    // The kernel's mask may be wider than cpu_set_t on very large machines; sched_getaffinity then refuses, and we take the online count.
+    cpu_set_t set;
+    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+        return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
+    }
+    return static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+}
+
+Nanos thread_cpu_time() noexcept
+{
+    timespec t;
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::chrono::seconds{t.tv_sec} + Nanos{t.tv_nsec};
+}
+
+void yield_cpu() noexcept { ::sched_yield(); }
+
+ContextSwitches thread_context_switches() noexcept
+{
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+}
+
+}   // namespace linnet

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Thread: a thread of ours inside somebody else's application.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace linnet {
+
+struct ThreadOptions {
+    const char* name{"linnet"};   // what ps and gdb show; at most 15 characters count
+    Nanos timer_slack{1};         // how late its timeouts may be; the system's default is 50 us
+    bool idle_class{false};       // SCHED_IDLE: runs only where nothing else wants to. Not being allowed to is no error
+};
+
+// Runs `body(arg)` once. Owner: whoever must outlive it; one thread at a time. The body sees every asynchronous signal blocked, so that
+// the application's handlers never run on our stack; faults (SIGSEGV...) stay open for the host's crash handler. It must not throw.
+class Thread {
+public:
+    using Body = void (*)(void* arg) noexcept;
+
+    Thread() noexcept = default;
+    [[nodiscard]] static Result<Thread> start(const ThreadOptions& options, Body body, void* arg, const Log& log) noexcept;
+    ~Thread() { join(); }
+    Thread(Thread&& other) noexcept : handle_{other.handle_}, running_{other.running_} { other.running_ = false; }
+    Thread& operator=(Thread&& other) noexcept;
+
+    [[nodiscard]] bool joinable() const noexcept { return running_; }
+    // Blocks until the body has returned, which the owner has asked it to do. Does nothing when there is no thread.
+    void join() noexcept;
+    // After fork(), in the child: the thread exists no more and must not be joined.
+    void forget() noexcept { running_ = false; }
+
+private:
+    pthread_t handle_{};
+    bool running_{false};
+};
+
+// ---- about the calling thread ----
+
+[[nodiscard]] std::uint32_t thread_id() noexcept;       // the kernel's, unique on this host
+[[nodiscard]] unsigned usable_cpus() noexcept;          // that its affinity allows; at least 1
+[[nodiscard]] Nanos thread_cpu_time() noexcept;
+void yield_cpu() noexcept;
+
+// How often the thread gave up the processor by itself, and how often it was made to: the second tells oversubscription.
+struct ContextSwitches {
+    std::uint64_t voluntary;
+    std::uint64_t involuntary;
+};
+[[nodiscard]] ContextSwitches thread_context_switches() noexcept;
+
+}   // namespace linnet
