@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the Linnet authors */
+/* endpoint.c: the processes of Open MPI as peers of Linnet. */
+#include "mtl_linnet.h"
+
+#include "opal/mca/pmix/pmix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The endpoint pointer of a process holds its peer number plus one: no memory to own, and two threads that add the same process at
+ * once write the same value, because Linnet gives one peer per name. */
+static void *endpoint_from_peer(linnet_peer_t peer)
+{
+    return (void *)((uintptr_t)peer + 1);
+}
+
+static linnet_peer_t peer_from_endpoint(const void *endpoint)
+{
+    return (linnet_peer_t)((uintptr_t)endpoint - 1);
+}
+
+static int name_missing(const struct ompi_proc_t *proc)
+{
+    char line[200];
+    const char *host = proc->super.proc_hostname;
+
+    (void)snprintf(line, sizeof line, "rank %u on %.100s has no Linnet name: is mca_mtl_linnet.so installed there and selected?",
+                   (unsigned)proc->super.proc_name.vpid, host != NULL ? host : "another host");
+    mtl_linnet_log(NULL, LINNET_LOG_ERROR, line);
+    return OMPI_ERR_UNREACH;
+}
+
+static int proc_add(struct ompi_proc_t *proc)
+{
+    void *blob = NULL;
+    size_t bytes = 0;
+    linnet_name_t name;
+    linnet_peer_t peer;
+    int rc;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"   /* inside Open MPI's macro */
+    OPAL_MODEX_RECV(rc, &mca_mtl_linnet_component.mtl_version, &proc->super.proc_name, &blob, &bytes);
+#pragma GCC diagnostic pop
+    if (rc != OPAL_SUCCESS || bytes != sizeof name.bytes) {
+        free(blob);
+        return name_missing(proc);
+    }
+    memcpy(name.bytes, blob, sizeof name.bytes);
+    free(blob);
+    if (linnet_peer_add(mtl_linnet_module.context, &name, &peer) != LINNET_OK) {
+        return OMPI_ERR_UNREACH;   /* Linnet has said why */
+    }
+    proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = endpoint_from_peer(peer);
+    return OMPI_SUCCESS;
+}
+
+int mtl_linnet_add_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs)
+{
+    (void)mtl;
+    for (size_t i = 0; i < nprocs; ++i) {
+        if (procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] != NULL) {
+            continue;   /* known from before */
+        }
+        int rc = proc_add(procs[i]);
+        if (rc != OMPI_SUCCESS) {
+            return rc;
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+int mtl_linnet_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs)
+{
+    (void)mtl;
+    for (size_t i = 0; i < nprocs; ++i) {
+        if (procs[i] == NULL || procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] == NULL) {
+            continue;   /* Open MPI lists every process it ever heard of */
+        }
+        linnet_peer_t peer = peer_from_endpoint(procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
+        procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = NULL;
+        /* In MPI_Finalize the context is about to say goodbye to all of them at once. */
+        if (mtl_linnet_module.context != NULL && ompi_mpi_state < OMPI_MPI_STATE_FINALIZE_STARTED) {
+            (void)linnet_peer_remove(mtl_linnet_module.context, peer);
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+/* Processes are added when they are first spoken to. Out of line: it runs once per process. */
+static __attribute__((noinline)) int peer_first(struct ompi_proc_t *proc, linnet_peer_t *peer)
+{
+    int rc = MCA_PML_CALL(add_procs(&proc, 1));   /* checks that the other side selected the same PML */
+    if (rc != OMPI_SUCCESS) {
+        return rc;
+    }
+    *peer = peer_from_endpoint(proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
+    return OMPI_SUCCESS;
+}
+
+int mtl_linnet_peer(struct ompi_communicator_t *comm, int rank, linnet_peer_t *peer)
+{
+    struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    if (OPAL_UNLIKELY(proc == NULL)) {
+        return OMPI_ERR_UNREACH;
+    }
+    const void *endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+    if (OPAL_UNLIKELY(endpoint == NULL)) {
+        return peer_first(proc, peer);
+    }
+    *peer = peer_from_endpoint(endpoint);
+    return OMPI_SUCCESS;
+}
