@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Cost of matching: one post() plus one arrive() (or add_unexpected() plus post()) with many entries queued.
+//
+// posted: `depth` receives stay posted; the message of one of them arrives, and that receive is posted again.
+// unexpected: `depth` messages stay waiting; the receive of one of them is posted, and that message arrives again.
+// burst: `depth` receives are queued in an empty space and then all matched, tables growing and shrinking on the way.
+// The time is that of the whole cycle. With deep queues the counter match_ns is the matching half alone: cycles are then done in
+// batches, with the clock read between the halves. What arrives or is being posted is warm, as it is in life; what it must find
+// is as cold as the order of visits makes it. Every match is compared with the expected partner: a wrong one aborts.
+//
+// Names: scenario/depth/how the keys of entries differ/which wildcards receives use/which entry is matched next.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "match/match_space.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::uint64_t kTagMask = 0x7fffffff;
+
+enum Keys : std::uint32_t { kSameKey, kTags, kSources, kBoth };
+enum Receives : std::uint32_t { kExactOnly, kAnySourceOnly, kAnyTagOnly, kAnyAnyOnly, kMixed };
+enum Order : std::uint32_t { kOldestFirst, kShuffled, kNewestFirst };
+
+const char* name_of(Keys k)
+{
+    return std::array{"same_key", "tags", "sources", "tags_and_sources"}[static_cast<std::size_t>(k)];
+}
+const char* name_of(Receives r)
+{
+    return std::array{"exact", "any_source", "any_tag", "any_any", "mixed"}[static_cast<std::size_t>(r)];
+}
+const char* name_of(Order o)
+{
+    return std::array{"oldest_first", "shuffled", "newest_first"}[static_cast<std::size_t>(o)];
+}
+
+// What a core's records look like in memory: the links are a part of something larger.
+struct Receive : PostedReceive {
+    std::uint64_t state[10]{};
+};
+struct Message : UnexpectedMessage {
+    std::uint64_t state[4]{};
+};
+static_assert(sizeof(Receive) == 128 && sizeof(Message) == 128);
+
+struct Envelope {
+    PeerId source;
+    std::uint64_t bits;
+};
+
+// Entry i of the pattern. The upper half of the bits is a class that "any tag" still compares: it differs where the receive's
+// wildcards would otherwise make entries equal, so that the pattern says which entry must match.
+Envelope envelope(std::uint32_t i, Keys keys, Receives receives)
+{
+    const std::uint32_t tag = keys == kTags || keys == kBoth ? i : 7;
+    const std::uint32_t source = keys == kSources || keys == kBoth ? i : 3;
+    const bool distinct_class = keys != kSameKey && receives != kExactOnly;
+    return {PeerId{source}, (distinct_class ? std::uint64_t{i} << 32 : 0) | tag};
+}
+
+MatchSpec spec(std::uint32_t i, Envelope e, Receives receives)
+{
+    const std::uint32_t kind = receives == kMixed ? i % 4 : static_cast<std::uint32_t>(receives);
+    return {(kind & 1) != 0 ? kAnySource : e.source, e.bits, (kind & 2) != 0 ? kTagMask : 0};
+}
+
+// Whole rounds over all entries, each shuffled anew, so that the order of a visit is not that of the previous one.
+std::vector<std::uint32_t> visiting_order(std::uint32_t depth, Order order)
+{
+    std::vector<std::uint32_t> round(depth);
+    std::iota(round.begin(), round.end(), 0U);
+    if (order == kNewestFirst) {
+        std::reverse(round.begin(), round.end());
+    }
+    std::vector<std::uint32_t> visits;
+    std::mt19937 random{20};
+    do {
+        if (order == kShuffled) {
+            std::shuffle(round.begin(), round.end(), random);
+        }
+        visits.insert(visits.end(), round.begin(), round.end());
+    } while (visits.size() < 40000);
+    return visits;
+}
+
+[[noreturn]] void wrong_match()
+{
+    std::fputs("match_bench: wrong match\n", stderr);
+    std::abort();
+}
+
+struct Pattern {
+    const char* scenario;
+    std::uint32_t depth;
+    Keys keys;
+    Receives receives;
+    Order order;
+};
+
+struct Setup {
+    explicit Setup(const Pattern& p)
+        : pattern{p}, batch{p.depth >= 1000 ? 1000U : 1U}, visits{visiting_order(p.depth, p.order)},
+          receives{std::make_unique<Receive[]>(p.depth)}, messages{std::make_unique<Message[]>(p.depth)}
+    {
+        for (std::uint32_t i = 0; i < p.depth; ++i) {
+            const Envelope e = envelope(i, p.keys, p.receives);
+            receives[i].spec = spec(i, e, p.receives);
+            messages[i].source = e.source;
+            messages[i].bits = e.bits;
+        }
+    }
+    // The entries of the next batch, all different.
+    std::span<const std::uint32_t> next_batch()
+    {
+        if (at == visits.size()) {
+            at = 0;
+        }
+        at += batch;
+        return {visits.data() + at - batch, batch};
+    }
+    // The message for receive `i` arrives.
+    PostedReceive& arrive(std::uint32_t i)
+    {
+        const Envelope e = envelope(i, pattern.keys, pattern.receives);
+        PostedReceive* r = space.arrive(e.source, e.bits);
+        if (r == nullptr || (pattern.keys != kSameKey && r != &receives[i])) {
+            wrong_match();
+        }
+        return *r;
+    }
+    // The receive for message `i` is posted.
+    UnexpectedMessage& receive(std::uint32_t i)
+    {
+        warm.spec = spec(i, envelope(i, pattern.keys, pattern.receives), pattern.receives);
+        UnexpectedMessage* m = space.post(warm);
+        if (m == nullptr || (pattern.keys != kSameKey && m != &messages[i])) {
+            wrong_match();
+        }
+        return *m;
+    }
+    void post(PostedReceive& r)
+    {
+        if (space.post(r) != nullptr) {
+            wrong_match();
+        }
+    }
+    void queue(UnexpectedMessage& m)
+    {
+        if (space.arrive(m.source, m.bits) != nullptr) {
+            wrong_match();
+        }
+        space.add_unexpected(m);
+    }
+
+    Pattern pattern;
+    std::uint32_t batch;
+    std::vector<std::uint32_t> visits;
+    std::size_t at{0};
+    std::unique_ptr<Receive[]> receives;
+    std::unique_ptr<Message[]> messages;
+    Receive warm;
+    MatchSpace space{kTagMask, 0x5eed};
+};
+
+// Runs cycles of `match` for the entries of a batch, then `queue` for what they returned.
+template <class Match, class Queue>
+void run_cycles(benchmark::State& state, Setup& s, Match match, Queue queue)
+{
+    using Element = std::remove_reference_t<decltype(match(0U))>;
+    std::vector<Element*> matched(s.batch);
+    std::chrono::nanoseconds matching{0};
+    std::uint64_t cycles = 0;
+    while (state.KeepRunningBatch(s.batch)) {
+        if (s.batch == 1) {
+            queue(match(s.next_batch()[0]));
+            continue;
+        }
+        const auto begin = std::chrono::steady_clock::now();
+        std::size_t n = 0;
+        for (const std::uint32_t i : s.next_batch()) {
+            matched[n++] = &match(i);
+        }
+        matching += std::chrono::steady_clock::now() - begin;
+        for (Element* e : matched) {
+            queue(*e);
+        }
+        cycles += s.batch;
+    }
+    if (cycles != 0) {
+        state.counters["match_ns"] = static_cast<double>(matching.count()) / static_cast<double>(cycles);
+    }
+}
+
+void posted(benchmark::State& state, const Pattern& p)
+{
+    Setup s{p};
+    for (std::uint32_t i = 0; i < p.depth; ++i) {
+        s.post(s.receives[i]);
+    }
+    run_cycles(state, s, [&s](std::uint32_t i) -> PostedReceive& { return s.arrive(i); }, [&s](PostedReceive& r) { s.post(r); });
+}
+
+void unexpected(benchmark::State& state, const Pattern& p)
+{
+    Setup s{p};
+    for (std::uint32_t i = 0; i < p.depth; ++i) {
+        s.queue(s.messages[i]);
+    }
+    run_cycles(state, s, [&s](std::uint32_t i) -> UnexpectedMessage& { return s.receive(i); },
+               [&s](UnexpectedMessage& m) { s.queue(m); });
+}
+
+void burst(benchmark::State& state, const Pattern& p)
+{
+    Setup s{p};
+    while (state.KeepRunningBatch(p.depth)) {
+        for (std::uint32_t i = 0; i < p.depth; ++i) {
+            s.post(s.receives[i]);
+        }
+        for (std::uint32_t n = 0; n < p.depth; ++n) {
+            s.arrive(s.visits[n]);
+        }
+    }
+}
+
+void add(void (*run)(benchmark::State&, const Pattern&), const Pattern& p)
+{
+    const std::string name = std::string{p.scenario} + '/' + std::to_string(p.depth) + '/' + name_of(p.keys) + '/' +
+                             name_of(p.receives) + '/' + name_of(p.order);
+    benchmark::RegisterBenchmark(name.c_str(), [run, p](benchmark::State& state) { run(state, p); });
+}
+
+void add_all()
+{
+    for (const std::uint32_t depth : {1U, 8U, 64U, 10000U}) {
+        for (const auto keys : {kSameKey, kTags, kSources, kBoth}) {
+            for (const auto receives : {kExactOnly, kAnySourceOnly, kAnyTagOnly, kAnyAnyOnly, kMixed}) {
+                for (const auto order : {kOldestFirst, kShuffled}) {
+                    add(posted, {"posted", depth, keys, receives, order});
+                    add(unexpected, {"unexpected", depth, keys, receives, order});
+                }
+                for (const auto order : {kOldestFirst, kShuffled, kNewestFirst}) {
+                    add(burst, {"burst", depth, keys, receives, order});
+                }
+            }
+        }
+    }
+}
+
+}   // namespace
+}   // namespace linnet
+
+int main(int argc, char** argv)
+{
+    linnet::add_all();
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+        return 1;
+    }
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}
