@@ -8,7 +8,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 only=${1:-}
 python=$(python3 -c 'import sys; print(sys.executable)')  # not a wrapper, which would double the time of this test
-lab() { "$python" "$here/lab" "$@"; }
+lab() { "$python" -SIB "$here/lab" "$@"; }
 base=t$$
 scratch=$(mktemp -d)
 chmod 755 "$scratch"
@@ -74,7 +74,7 @@ result() { tail -n 1 "$scratch/$1"; }
 # address HOST
 address() { awk -v host="$1" '$2 == host { print $1 }' "$LINNET_LAB_RUN/$base-a/hosts"; }
 
-traffic() { echo "$python" "$here/lab_traffic.py" "$@"; }
+traffic() { echo "$python" -SI "$here/lab_traffic.py" "$@"; }
 
 # send_frames COUNT PER_SECOND: from h0 to h1; prints what h1 got
 send_frames() {
@@ -93,7 +93,7 @@ down_removes_everything() {
     local before after program pid
     before=$(traces)
     lab up -n $base-a --hosts 3 --rate 1gbit --v6 --segment || fail "up"
-    "$python" "$here/lab" exec -n $base-a h1 -- sh -c 'trap "" TERM; sleep 1000 & echo $! >'"$scratch/pid"'; wait' &
+    "$python" -SIB "$here/lab" exec -n $base-a h1 -- sh -c 'trap "" TERM; sleep 1000 & echo $! >'"$scratch/pid"'; wait' &
     disown
     while [ ! -s "$scratch/pid" ]; do sleep 0.05; done
     pid=$(cat "$scratch/pid")
@@ -327,7 +327,7 @@ a_killed_lab_can_be_removed() {
     local before pause
     before=$(traces)
     for pause in 0.06 0.12 0.2 0.35; do
-        "$python" "$here/lab" up -n $base-a --hosts 40 --rate 1gbit 2>/dev/null &
+        "$python" -SIB "$here/lab" up -n $base-a --hosts 40 --rate 1gbit 2>/dev/null &
         sleep $pause
         { kill -9 $! && wait $!; } 2>/dev/null
         lab down -n $base-a || fail "down after $pause s"
@@ -339,7 +339,7 @@ a_killed_lab_can_be_removed() {
 an_interrupted_lab_removes_itself() {
     local before
     before=$(traces)
-    "$python" "$here/lab" up -n $base-a --hosts 60 --segment 2>/dev/null &
+    "$python" -SIB "$here/lab" up -n $base-a --hosts 60 --segment 2>/dev/null &
     while [ ! -e $LINNET_LAB_RUN/$base-a/lab.json ]; do sleep 0.01; done
     kill $! && wait $! && fail "up succeeded nevertheless"
     [ "$(traces)" = "$before" ] || fail "left behind: $(diff <(echo "$before") <(traces))"

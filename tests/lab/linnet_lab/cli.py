@@ -251,9 +251,13 @@ def main(argv):
         # A terminated "up" undoes what it made, as an interrupted one does.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_FAILURE))
         args.function(args)
+        sys.stdout.flush()
         return 0
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILURE
