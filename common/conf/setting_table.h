@@ -39,9 +39,6 @@ struct SettingInfo {
     bool advanced;              // of interest to developers
 };
 
-// What progress_policy and log_level answer as an index.
-enum class ProgressPolicy : std::uint8_t { kAdaptive = 0, kSpin = 1, kBlock = 2 };
-
 namespace detail {
 inline constexpr std::int64_t kKi = 1024, kMi = 1024 * kKi, kGi = 1024 * kMi;
 inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, kHour = 3600 * kSec;

@@ -56,10 +56,6 @@ public:
     // Lives until the setting is set again.
     [[nodiscard]] const std::string& text(SettingId id) const noexcept;
 
-    [[nodiscard]] ProgressPolicy progress_policy() const noexcept
-    {
-        return static_cast<ProgressPolicy>(choice(SettingId::kProgressPolicy));
-    }
     [[nodiscard]] LogLevel log_level() const noexcept { return static_cast<LogLevel>(choice(SettingId::kLogLevel)); }
 
     // The value as a user would write it, whatever its kind.

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The table of counters: name, unit and one sentence for each.
+//
+// A counter is an enumerator and, in the same place of the order, a row; the compiler refuses a row that is missing or out of order.
+// The statistics page, linnet-top and linnet-info are made from this table. Constant; any thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace linnet {
+
+enum class Counter : std::uint8_t {
+    // messages
+    kTxMessages, kTxBytes, kRxMessages, kRxBytes,
+    kEagerSent, kRndvSent, kRndvReceived, kUnexpected, kTruncated, kCanceled, kActiveSent, kActiveReceived, kRmaOperations,
+    kCompletions,
+    // sessions
+    kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
+    // transports
+    kTcpTxBytes, kTcpRxBytes, kTcpTxCalls, kTcpRxCalls, kTcpConnects, kTcpAccepts, kTcpReconnects, kLoopbackTxBytes,
+    // progress
+    kAppPolls, kAppSleeps, kAppSleepsEmpty, kAppYields,
+    kEventThreadPolls, kEventThreadWakeups, kEventThreadSpurious, kEventThreadLookIns, kEventThreadArms,
+    // memory
+    kPoolGrowths,
+    kCount
+};
+inline constexpr std::size_t kCounterCount = static_cast<std::size_t>(Counter::kCount);
+
+enum class CounterUnit : std::uint8_t { kEvents = 0, kBytes = 1 };
+
+struct CounterInfo {
+    Counter id;
+    const char* name;   // at most 23 letters: it travels in the statistics page
+    CounterUnit unit;
+    const char* text;
+};
+
+inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
+    {Counter::kTxMessages, "tx_messages", CounterUnit::kEvents, "Messages sent, of every kind and size."},
+    {Counter::kTxBytes, "tx_bytes", CounterUnit::kBytes, "Bytes of the user in them."},
+    {Counter::kRxMessages, "rx_messages", CounterUnit::kEvents, "Messages received."},
+    {Counter::kRxBytes, "rx_bytes", CounterUnit::kBytes, "Bytes of the user in them."},
+    {Counter::kEagerSent, "eager_sent", CounterUnit::kEvents, "Messages sent without waiting for their receive."},
+    {Counter::kRndvSent, "rndv_sent", CounterUnit::kEvents, "Messages sent by rendezvous."},
+    {Counter::kRndvReceived, "rndv_received", CounterUnit::kEvents, "Messages received by rendezvous."},
+    {Counter::kUnexpected, "unexpected", CounterUnit::kEvents, "Messages that arrived before their receive was posted."},
+    {Counter::kTruncated, "truncated", CounterUnit::kEvents, "Messages longer than the buffer of their receive."},
+    {Counter::kCanceled, "canceled", CounterUnit::kEvents, "Operations canceled."},
+    {Counter::kActiveSent, "active_sent", CounterUnit::kEvents, "Active messages sent."},
+    {Counter::kActiveReceived, "active_received", CounterUnit::kEvents, "Active messages received."},
+    {Counter::kRmaOperations, "rma_operations", CounterUnit::kEvents, "One-sided operations started here."},
+    {Counter::kCompletions, "completions", CounterUnit::kEvents, "Completions handed to the host."},
+    {Counter::kAcksSent, "acks_sent", CounterUnit::kEvents, "Packets sent only to acknowledge."},
+    {Counter::kRetransmittedMessages, "retransmitted_messages", CounterUnit::kEvents, "Messages sent again over a new connection."},
+    {Counter::kDuplicatesDropped, "duplicates_dropped", CounterUnit::kEvents, "Messages that had arrived before."},
+    {Counter::kCreditStalls, "credit_stalls", CounterUnit::kEvents, "Sends that found no eager credit."},
+    {Counter::kPeersLost, "peers_lost", CounterUnit::kEvents, "Peers declared dead."},
+    {Counter::kProtocolErrors, "protocol_errors", CounterUnit::kEvents, "Packets that no correct peer sends."},
+    {Counter::kRefusedHellos, "refused_hellos", CounterUnit::kEvents, "Connections refused: wrong secret, version or incarnation."},
+    {Counter::kTcpTxBytes, "tcp_tx_bytes", CounterUnit::kBytes, "Bytes written to TCP sockets."},
+    {Counter::kTcpRxBytes, "tcp_rx_bytes", CounterUnit::kBytes, "Bytes read from TCP sockets."},
+    {Counter::kTcpTxCalls, "tcp_tx_calls", CounterUnit::kEvents, "System calls that wrote to TCP sockets."},
+    {Counter::kTcpRxCalls, "tcp_rx_calls", CounterUnit::kEvents, "System calls that read from TCP sockets."},
+    {Counter::kTcpConnects, "tcp_connects", CounterUnit::kEvents, "TCP connections opened from here."},
+    {Counter::kTcpAccepts, "tcp_accepts", CounterUnit::kEvents, "TCP connections accepted."},
+    {Counter::kTcpReconnects, "tcp_reconnects", CounterUnit::kEvents, "TCP connections opened again after one broke."},
+    {Counter::kLoopbackTxBytes, "loopback_tx_bytes", CounterUnit::kBytes, "Bytes sent to ourselves."},
+    {Counter::kAppPolls, "app_polls", CounterUnit::kEvents, "Passes over the transports by threads of the application."},
+    {Counter::kAppSleeps, "app_sleeps", CounterUnit::kEvents, "Sleeps of threads of the application."},
+    {Counter::kAppSleepsEmpty, "app_sleeps_empty", CounterUnit::kEvents, "Of these, ended by time and not by an arrival."},
+    {Counter::kAppYields, "app_yields", CounterUnit::kEvents, "Times that a polling thread gave up its processor."},
+    {Counter::kEventThreadPolls, "event_thread_polls", CounterUnit::kEvents, "Passes over the transports by the event thread."},
+    {Counter::kEventThreadWakeups, "event_thread_wakeups", CounterUnit::kEvents, "Returns of the event thread from a sleep."},
+    {Counter::kEventThreadSpurious, "event_thread_spurious", CounterUnit::kEvents, "Of these, in vain: the application was polling."},
+    {Counter::kEventThreadLookIns, "event_thread_look_ins", CounterUnit::kEvents, "Of these, by the look-in timer."},
+    {Counter::kEventThreadArms, "event_thread_arms", CounterUnit::kEvents, "Times that a leaving caller woke the event thread."},
+    {Counter::kPoolGrowths, "pool_growths", CounterUnit::kEvents, "Times that a pool asked the allocator for memory."},
+}};
+
+[[nodiscard]] constexpr const CounterInfo& counter_info(Counter id) noexcept { return kCounterTable[static_cast<std::size_t>(id)]; }
+
+namespace detail {
+constexpr bool counters_are_consistent() noexcept
+{
+    for (std::size_t i = 0; i < kCounterCount; ++i) {
+        const CounterInfo& row = kCounterTable[i];
+        if (static_cast<std::size_t>(row.id) != i || row.name == nullptr || row.text == nullptr || std::string_view{row.name}.size() > 23) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(counters_are_consistent(), "rows in the order of Counter, names of at most 23 letters");
+}   // namespace detail
+
+}   // namespace linnet
