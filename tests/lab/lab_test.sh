@@ -24,7 +24,7 @@ trap 'exit 1' INT TERM
 
 # Within a test: says what is wrong and ends the test, or leaves it out.
 fail() { echo "    $*" >&2; exit 1; }
-skip() { echo "    $*" >&2; exit 77; }
+skip() { echo "    $*" >&2; echo "$*" >"$scratch/why"; exit 77; }
 need() { for tool in "$@"; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done; }
 # holds EXPRESSION: a Python expression is true
 holds() { "$python" -SIc "import sys; sys.exit(not ($1))" || fail "not so: $1"; }
@@ -34,17 +34,23 @@ value = json.loads(sys.argv[1])
 for step in sys.argv[2:]: value = value[step]
 print(json.dumps(value) if isinstance(value, dict) else value)' "$@"; }
 
+# record VERDICT CASE [REASON]: where the other test programs leave theirs
+record() {
+    [ -z "$LINNET_TEST_RESULTS" ] || printf '%s\tlab_test.sh\tLab.%s\t%s\n' "$@" >>"$LINNET_TEST_RESULTS/lab_test.sh.tsv"
+}
+
 # Runs a test in a process of its own and removes the labs it made.
 run_test() {
     [[ $1 == *"$only"* ]] || return
     local start=$SECONDS status
+    record run "$1" ""
     ("$1"); status=$?
     lab down -n $base-a || status=1
     lab down -n $base-b || status=1
     case $status in
-        0) passed=$((passed + 1)); echo "ok      $1 ($((SECONDS - start)) s)" ;;
-        77) skipped=$((skipped + 1)); echo "skipped $1" ;;
-        *) failed=$((failed + 1)); echo "FAILED  $1" ;;
+        0) passed=$((passed + 1)); record pass "$1" ""; echo "ok      $1 ($((SECONDS - start)) s)" ;;
+        77) skipped=$((skipped + 1)); record skip "$1" "$(cat "$scratch/why")"; echo "skipped $1" ;;
+        *) failed=$((failed + 1)); record fail "$1" ""; echo "FAILED  $1" ;;
     esac
 }
 
@@ -376,7 +382,7 @@ wrong_use_is_explained() {
 if [ "$(id -u)" = 0 ]; then
     for name in $(sed -n 's/^\([a-z_]*\)() {.*/\1/p' "$0"); do
         case $name in
-            lab | tidy | fail | skip | need | holds | field | run_test | traces | start_on | result | address | traffic | \
+            lab | tidy | fail | skip | need | holds | field | record | run_test | traces | start_on | result | address | traffic | \
                 send_frames | faults | within | mpi_ring) ;;
             *) run_test "$name" ;;
         esac
@@ -384,7 +390,13 @@ if [ "$(id -u)" = 0 ]; then
 else
     # Without root the lab can do nothing but say so, which its own words show.
     lab up -n $base-a
-    [ $? = 77 ] && skipped=1 || failed=1
+    if [ $? = 77 ]; then
+        skipped=1
+        record skip needs_root "it needs root"
+    else
+        failed=1
+        record fail needs_root ""
+    fi
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
