@@ -29,9 +29,9 @@ AC_DEFUN([LINNET_OMPI], [
         AC_PATH_PROGS([OMPI_MPICC], [mpicc.openmpi mpicc], [], [$linnet_ompi_path])
         AC_PATH_PROGS([OMPI_MPIRUN], [mpirun.openmpi mpirun], [], [$linnet_ompi_path])
         dnl /usr/bin/mpicc may be another MPI's.
-        AS_IF([test -n "$OMPI_MPICC" && $OMPI_MPICC --showme:version 2>&1 | grep "Open MPI" >/dev/null], [],
+        AS_IF([test -n "$OMPI_MPICC" && $OMPI_MPICC --showme:version 2>&1 | grep "Open MPI\|OpenRTE" >/dev/null], [],
             [OMPI_MPICC=])
-        AS_IF([test -n "$OMPI_MPIRUN" && $OMPI_MPIRUN --version 2>&1 | grep "Open MPI" >/dev/null], [],
+        AS_IF([test -n "$OMPI_MPIRUN" && $OMPI_MPIRUN --version 2>&1 | grep "Open MPI\|OpenRTE" >/dev/null], [],
             [OMPI_MPIRUN=])
         AS_IF([test -z "$OMPI_INFO"], [linnet_mtl=no], [LINNET_OMPI_HEADERS])
     ])

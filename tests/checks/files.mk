@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# checks: facts about the tree and about what was built
+
+tree_checks = \
+    checks/check_headers \
+    checks/check_layers \
+    checks/check_links \
+    checks/check_style \
+    checks/check_symbols
+dist_check_SCRIPTS += $(tree_checks)
+EXTRA_DIST += checks/tree.py
+if HAVE_PYTHON
+TESTS += $(tree_checks)
+endif HAVE_PYTHON
