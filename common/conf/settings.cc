@@ -3,13 +3,13 @@
 // Settings: setting values, the environment, messages about wrong ones.
 #include "conf/settings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "base/assert.h"
+
+extern "C" char** environ;   // POSIX; its header would bring system calls along
 
 namespace linnet {
 namespace {
