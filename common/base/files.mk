@@ -12,5 +12,6 @@ liblinnet_base_la_SOURCES = \
     base/intrusive_list.h \
     base/log.cc \
     base/log.h \
+    base/ready_ref.h \
     base/status.h \
     base/wire_int.h

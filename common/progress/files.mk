@@ -5,4 +5,8 @@
 noinst_LTLIBRARIES += liblinnet-progress.la
 liblinnet_la_LIBADD += liblinnet-progress.la
 liblinnet_progress_la_SOURCES = \
-    progress/event_source.h
+    progress/event_source.h \
+    progress/gap_predictor.h \
+    progress/progress_engine.h \
+    progress/ticks.h \
+    progress/token.h
