@@ -8,5 +8,7 @@ liblinnet_stats_la_SOURCES = \
     stats/counter_table.h \
     stats/counters.h \
     stats/histogram.h \
+    stats/stats_page.cc \
+    stats/stats_page.h \
     stats/trace.cc \
     stats/trace.h
