@@ -13,5 +13,6 @@ liblinnet_base_la_SOURCES = \
     base/log.cc \
     base/log.h \
     base/ready_ref.h \
+    base/siphash.h \
     base/status.h \
     base/wire_int.h

@@ -19,7 +19,7 @@ enum class Counter : std::uint8_t {
     kEagerSent, kRndvSent, kRndvReceived, kUnexpected, kTruncated, kCanceled, kActiveSent, kActiveReceived, kRmaOperations,
     kCompletions,
     // sessions
-    kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
+    kConnects, kReconnects, kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kStaleBulkDropped, kUnexpectedDropped, kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
     // transports
     kTcpTxBytes, kTcpRxBytes, kTcpTxCalls, kTcpRxCalls, kTcpConnects, kTcpAccepts, kTcpReconnects, kLoopbackTxBytes,
     // progress
@@ -55,9 +55,13 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kActiveReceived, "active_received", CounterUnit::kEvents, "Active messages received."},
     {Counter::kRmaOperations, "rma_operations", CounterUnit::kEvents, "One-sided operations started here."},
     {Counter::kCompletions, "completions", CounterUnit::kEvents, "Completions handed to the host."},
+    {Counter::kConnects, "connects", CounterUnit::kEvents, "Sessions with a peer that came up."},
+    {Counter::kReconnects, "reconnects", CounterUnit::kEvents, "Sessions that came up again over another connection."},
     {Counter::kAcksSent, "acks_sent", CounterUnit::kEvents, "Packets sent only to acknowledge."},
     {Counter::kRetransmittedMessages, "retransmitted_messages", CounterUnit::kEvents, "Messages sent again over a new connection."},
     {Counter::kDuplicatesDropped, "duplicates_dropped", CounterUnit::kEvents, "Messages that had arrived before."},
+    {Counter::kStaleBulkDropped, "stale_bulk_dropped", CounterUnit::kEvents, "Rendezvous packets that nobody waited for any more."},
+    {Counter::kUnexpectedDropped, "unexpected_dropped", CounterUnit::kEvents, "Messages dropped because their match space was closed."},
     {Counter::kCreditStalls, "credit_stalls", CounterUnit::kEvents, "Sends that found no eager credit."},
     {Counter::kPeersLost, "peers_lost", CounterUnit::kEvents, "Peers declared dead."},
     {Counter::kProtocolErrors, "protocol_errors", CounterUnit::kEvents, "Packets that no correct peer sends."},

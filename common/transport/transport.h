@@ -37,6 +37,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     const char* name;             // "tcp"
     std::size_t lane_packet_max;  // largest head + payload of one lane packet
     bool separate_bulk;           // bulk data has a link of its own; else bulk packets go over the lane link
+    bool direct_links;            // links come up without a hello: both ends are this process
     Nanos latency;                // prior: half round trip of an empty packet
     double bytes_per_ns;          // prior: stream rate
 };
@@ -87,7 +88,7 @@ public:
     // The last call for this link. Also ends an attempt that never came up (`up` false). `why`: kPeerDown reset or end of stream, kUnreachable,
     // kRefused (nobody listens, or rejected), kTimedOut, kProtocol, kNoDescriptors, kIo. `text` says it for people: interface, addresses, errno.
     virtual void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept = 0;
-    // After a short send: the link takes packets again.
+    // After a send that was short or left bytes unwritten: everything taken is written, and the link takes packets again.
     virtual void on_writable(PeerId peer, LinkRole role) noexcept = 0;
 
     // ---- lane ----
@@ -123,7 +124,7 @@ public:
     // Start opening a link; ends in on_link_up() or on_link_down(), never before this call returned. Fails at once only for lack of resources.
     [[nodiscard]] virtual Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept = 0;
 
-    // Give packets to the peer's lane link, in order. A short count means: stop, on_writable() will come.
+    // Give packets to the peer's lane link, in order. A short count, or all_written false, means: stop, on_writable() will come.
     [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
 
     // Send one bulk packet; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already, no on_bulk_sent() will come;

@@ -5,5 +5,6 @@
 noinst_LTLIBRARIES += liblinnet-wire.la
 liblinnet_la_LIBADD += liblinnet-wire.la
 liblinnet_wire_la_SOURCES = \
+    wire/hello.h \
     wire/name.h \
     wire/packet.h

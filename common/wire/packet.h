@@ -52,7 +52,7 @@ static_assert(sizeof(PacketHead) == 24 && alignof(PacketHead) == 1);
 
 struct TagHeader {
     le32 space;
-    le32 send_slot;    // sender's slot, when it may be named later (kSync, cancel); else 0
+    le32 send_slot;    // handle of the sender's request, when it may be named later (kSync, kRts); else 0
     le64 match_bits;
     le64 immediate;
 };
@@ -61,16 +61,15 @@ static_assert(sizeof(TagHeader) == 24);
 struct RtsHeader {
     TagHeader tag;
     le64 length;            // of the whole message
-    le32 send_generation;
-    le32 reserved;
+    le64 reserved;
 };
 static_assert(sizeof(RtsHeader) == 40);
 
-// Asks for bytes [offset, offset + length). A later grant of the same transfer replaces nothing: ranges add up, unless
-// `recv_generation` changed: then everything asked for before is void (its path was fenced).
+// Asks for bytes [offset, offset + length), to come in ascending order. Another grant of the same transfer has another recv_generation and
+// voids everything asked for before: that path was fenced.
 struct GrantHeader {
     le32 send_slot;
-    le32 send_generation;
+    le32 max_packet;         // largest bulk payload that the receiver takes at a time; 0: no limit of its own
     le32 recv_slot;
     le32 recv_generation;
     le64 offset;
@@ -80,9 +79,8 @@ static_assert(sizeof(GrantHeader) == 32);
 
 struct FinHeader {
     le32 send_slot;
-    le32 send_generation;
-    std::int8_t status;      // a Status: 0, or why
-    std::uint8_t reserved[7];
+    std::int8_t status{0};   // a Status: 0, or why
+    std::uint8_t reserved[11]{};
 };
 static_assert(sizeof(FinHeader) == 16);
 

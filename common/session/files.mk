@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# session: the ordered lane to each peer
+
+noinst_LTLIBRARIES += liblinnet-session.la
+liblinnet_la_LIBADD += liblinnet-session.la
+liblinnet_session_la_SOURCES = \
+    session/handshake.cc \
+    session/handshake.h \
+    session/port.cc \
+    session/session.h \
+    session/session_layer.cc \
+    session/session_layer.h \
+    session/session_open.cc

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Session: one per peer; an ordered lane of messages that survives the death of its links.
+//
+// What it is     Message numbers, cumulative acknowledgement, retention at the sender and duplicate removal at the receiver, over whichever link is up.
+//                A transport promises "in order or broken"; a session delivers every message once and in order, or declares the peer down, once.
+// Owner          SessionLayer owns the sessions; they live as long as the layer. Its user derives its own per-peer state from Session.
+// Threads        Send side: any thread, under the session's lock. Receive side and every SessionSink call: the holder of the progress token, with no
+//                lock held, except where it says otherwise.
+// Blocking       Never. Memory is the caller's: a TxMessage and the bytes it names are borrowed until on_acked() or on_peer_down().
+// Failure        on_peer_down(), once per peer; the reason was logged with interface, addresses, cause and setting.
+// See            docs/architecture.md "Session", docs/wire-protocol.md section 4
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/intrusive_list.h"
+#include "base/status.h"
+#include "session/handshake.h"
+#include "sync/lock.h"
+#include "transport/transport.h"
+#include "wire/name.h"
+#include "wire/packet.h"
+
+namespace linnet::session {
+
+// One numbered message on its way. The memory behind `head` starts with a PacketHead whose number, ack and credit the session fills in.
+struct TxMessage : QueueLink {
+    std::byte* head{nullptr};
+    std::uint32_t head_bytes{0};
+    std::uint32_t number{0};
+    std::span<const std::byte> payload;
+    std::uint32_t kind{0};   // these two are the owner's own
+    void* owner{nullptr};
+};
+
+class Port;
+
+// "10.1.0.2 port 41873", for messages to people.
+[[nodiscard]] std::string name_text(const wire::EndpointName& name);
+
+// State of one link role towards one peer. Guarded by the session's lock.
+struct LinkState {
+    enum class Phase : std::uint8_t { kNone, kOpening, kUp };
+    Phase phase{Phase::kNone};
+    Port* port{nullptr};
+    LinkId id{};
+    Attempt attempt;               // while kOpening
+    bool rejected{false};          // the last attempt was answered by a reject, for this reason:
+    wire::RejectReason reason{};
+    Port* incoming_port{nullptr};  // an accepted hello that waits for its confirm; null: none
+    LinkId incoming{};
+    Attempt incoming_attempt;
+    std::uint32_t peer_expects{0}; // by its hello; valid when kUp
+    unsigned failures{0};          // attempts in a row that came to nothing
+    bool waiting{false};           // an attempt is due at `retry_at`
+    TimePoint retry_at{};
+    TimePoint give_up_at{};        // when failures become kUnreachable
+};
+
+class Session {
+public:
+    explicit Session(PeerId peer_id) noexcept : id{peer_id} {}
+    virtual ~Session() = default;
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    const PeerId id;
+    mutable Mutex lock;
+
+    // Why the peer is lost; kOk while it is not. Any thread.
+    [[nodiscard]] Status down_reason() const noexcept { return down_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::uint64_t endpoint_id() const noexcept { return endpoint_id_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool lane_up() const LINNET_REQUIRES(lock) { return links_[0].phase == LinkState::Phase::kUp; }
+    // Every message handed to send() has been acknowledged.
+    [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock) { return retained_.empty(); }
+    // Eager bytes that the peer may have sent in all (modulo 2^32); carried by every packet. Written by the user of the session, token held.
+    std::atomic<std::uint32_t> credit_grant{0};
+    // The same from the other side: what we may send. Written by the session.
+    [[nodiscard]] std::uint32_t credit_limit() const noexcept { return credit_limit_.load(std::memory_order_relaxed); }
+    // Set by the user of the session while it waits for more; on_credit() then tells.
+    std::atomic<bool> wants_credit{false};
+    // For messages: "10.1.0.2 port 41873".
+    [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
+
+private:
+    friend class SessionLayer;
+    friend class Port;
+
+    // ---- any thread, under lock ----
+    wire::EndpointName name_ LINNET_GUARDED_BY(lock);
+    bool name_known_ LINNET_GUARDED_BY(lock) = false;     // with its secret: the host added it
+    bool by_address_ LINNET_GUARDED_BY(lock) = false;
+    bool was_up_ LINNET_GUARDED_BY(lock) = false;
+    LinkState links_[2] LINNET_GUARDED_BY(lock);
+    std::uint32_t next_number_ LINNET_GUARDED_BY(lock) = 1;
+    mutable IntrusiveQueue<TxMessage> retained_ LINNET_GUARDED_BY(lock);   // sent or not, not yet acknowledged, in order
+    TxMessage* unsent_ LINNET_GUARDED_BY(lock) = nullptr;          // the first of them that no link has taken
+    bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane took a short batch; on_writable() comes
+    wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);
+    bool ack_packet_busy_ LINNET_GUARDED_BY(lock) = false;         // the link may still point at it
+
+    // ---- shared ----
+    std::atomic<Status> down_{Status::kOk};
+    std::atomic<std::uint64_t> endpoint_id_{0};
+    std::atomic<std::uint32_t> received_{0};       // number of the last message received in order: goes out as `ack`
+    std::atomic<std::uint32_t> ack_sent_{0};       // the last `ack` that went out
+    std::atomic<std::uint32_t> credit_sent_{0};
+    std::atomic<std::uint32_t> credit_limit_{0};
+
+    // ---- token holder ----
+    std::uint32_t acked_{0};               // the peer's last `ack`
+    void* partial_{nullptr};               // cookie of a message whose link broke in mid-payload
+    bool partial_valid_{false};
+    bool landing_valid_{false};            // a message is being read now:
+    wire::PacketHead landing_head_;
+    bool departed_{false};                 // said goodbye
+    bool in_delayed_{false};
+    bool in_ack_now_{false};
+    Session* next_ack_now_{nullptr};
+    Session* next_delayed_{nullptr};
+    std::uint64_t heard_{0};               // packets from it
+    std::uint64_t heard_at_check_{0};
+    unsigned silent_checks_{0};
+};
+
+// Implemented by proto/. Token held; no lock held.
+class SessionSink {
+public:
+    virtual std::unique_ptr<Session> make_session(PeerId id) = 0;   // the one place where peers are made; may allocate
+    // A message, whole. Exactly once, in order. `packet` starts with its PacketHead and lives for the call.
+    virtual void on_message(Session& s, std::span<const std::byte> packet) noexcept = 0;
+    // A message whose payload is still coming: where shall it go? After a broken link the same message may come to on_message_resume().
+    virtual Landing on_message_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept = 0;
+    virtual Landing on_message_resume(Session& s, void* cookie) noexcept = 0;
+    virtual void on_message_end(Session& s, void* cookie) noexcept = 0;
+    // The peer went down while it was coming.
+    virtual void on_message_lost(Session& s, void* cookie) noexcept = 0;
+
+    virtual Landing on_bulk_begin(Session& s, const wire::BulkHead& head) noexcept = 0;
+    virtual void on_bulk_end(Session& s, void* cookie, std::size_t landed, bool ok) noexcept = 0;
+    virtual void on_bulk_sent(Session& s, void* cookie, bool ok) noexcept = 0;
+    virtual void on_bulk_ready(Session& s) noexcept = 0;    // send_bulk() may be tried again
+    virtual void on_bulk_down(Session& s) noexcept = 0;     // what was asked for and has not come must be asked for again
+
+    virtual void on_acked(Session& s, IntrusiveQueue<TxMessage>& messages) noexcept = 0;
+    // Every byte that the lane had taken is written (or its link is gone): buffers of messages sent so far are not referenced by it.
+    virtual void on_lane_written(Session& s) noexcept = 0;
+    // Credit arrived and the session's wants_credit is set.
+    virtual void on_credit(Session& s) noexcept = 0;
+    virtual void on_peer_up(Session& s) noexcept = 0;       // the lane is open (again)
+    // Once per peer. `unacked`: all messages that will never be acknowledged.
+    virtual void on_peer_down(Session& s, Status why, IntrusiveQueue<TxMessage>& unacked) noexcept = 0;
+
+protected:
+    ~SessionSink() = default;
+};
+
+}   // namespace linnet::session

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// SessionLayer: all sessions of a context; the sink of its transports.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.h"
+#include "session/session.h"
+#include "stats/counters.h"
+
+namespace linnet::session {
+
+class SessionLayer;
+
+// The sink of one transport: tells the layer which transport speaks. LinkIds are unique only within a transport.
+class Port final : public TransportSink {
+public:
+    Port(SessionLayer& layer, Transport& transport) noexcept : layer_{layer}, transport_{transport} {}
+    [[nodiscard]] Transport& transport() noexcept { return transport_; }
+
+    std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
+    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
+    HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept override;
+    HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept override;
+    void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept override;
+    void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept override;
+    void on_writable(PeerId peer, LinkRole role) noexcept override;
+    void on_packet(LinkId link, PeerId peer, std::span<const std::byte> packet) noexcept override;
+    Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
+    void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
+    Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
+    void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
+    void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
+
+private:
+    SessionLayer& layer_;
+    Transport& transport_;
+};
+
+class SessionLayer final : public EventSource {
+public:
+    struct Config {
+        Nanos connect_timeout{std::chrono::seconds{30}};
+        Nanos peer_timeout{std::chrono::seconds{10}};       // silence that is worth a warning
+        Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
+        bool allow_by_address{true};
+    };
+
+    SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters);
+    ~SessionLayer() override;
+
+    // Before the first peer. Transports are preferred in this order. Returns the port to hand to Transport::open().
+    Port& add_port(Transport& transport);
+    // Once, after the transports are open: who we are.
+    void set_self(const wire::EndpointName& self) noexcept { self_ = self; }
+    [[nodiscard]] const wire::EndpointName& self() const noexcept { return self_; }
+
+    // ---- peers: any thread ----
+    // The session of this endpoint, made if need be. kInvalid: the endpoint is known under another name; kNoMemory; kUnreachable: no transport reaches it.
+    Result<Session*> add(const wire::EndpointName& name);
+    // By address only: name.endpoint_id is 0.
+    Result<Session*> add_address(const wire::EndpointName& address);
+    [[nodiscard]] Session* find(PeerId id) const noexcept
+    {
+        const Chunk* c = id.value < kMaxPeers ? chunks_[id.value / kChunk].load(std::memory_order_acquire) : nullptr;
+        return c == nullptr ? nullptr : (*c)[id.value % kChunk].load(std::memory_order_acquire);
+    }
+    [[nodiscard]] std::uint32_t peers() const noexcept { return count_.load(std::memory_order_acquire); }
+
+    // ---- sending: any thread, under the session's lock ----
+    struct Sent {
+        Status status;      // kOk, or why the peer is lost (then nothing was taken)
+        bool written;       // its bytes left the process: they may change, unless the session must send them again
+    };
+    Sent send(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    // A message sent now would go to a link at once.
+    [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_ && s.unsent_ == nullptr; }
+    // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
+    Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
+    // s.credit_grant grew: tell the peer by a packet of its own when it has not heard of `threshold` bytes of it. Any thread, lock not held.
+    void credit_given(Session& s, std::uint32_t threshold) noexcept LINNET_EXCLUDES(s.lock)
+    {
+        if (s.credit_grant.load(std::memory_order_relaxed) - s.credit_sent_.load(std::memory_order_relaxed) >= threshold) {
+            send_ack(s);
+        }
+    }
+    // The payload of an unacknowledged message has moved (the sender's buffer was copied). Only after Sent::written.
+    static void move_payload(TxMessage& m, std::span<const std::byte> to) noexcept { m.payload = to; }
+
+    // ---- token holder ----
+    // Send an acknowledgement in this pass (credit became available).
+    void acknowledge_soon(Session& s) noexcept;
+    // Evidence from outside, or a protocol violation: the peer is lost.
+    void declare_down(Session& s, Status why, std::string_view text) noexcept;
+    // From now on a broken link is opened again only for what is still unacknowledged.
+    void set_closing() noexcept { closing_.store(true, std::memory_order_relaxed); }
+    // Close all links without a word, and end all sessions as closed; after it no sink call happens.
+    void shutdown() noexcept;
+
+    // EventSource: acknowledgements that are due, connect retries, silence.
+    unsigned poll(unsigned budget) noexcept override;
+    [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
+    [[nodiscard]] TimePoint next_timer() const noexcept override;
+
+private:
+    friend class Port;
+    static constexpr std::size_t kChunk = 1024;
+    static constexpr std::size_t kMaxPeers = kChunk * 1024;
+    using Chunk = std::array<std::atomic<Session*>, kChunk>;
+
+    // hello side (session_open.cc)
+    std::size_t make_hello(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept;
+    HelloVerdict on_hello(Port& port, LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept;
+    HelloVerdict on_welcome(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept;
+    HelloVerdict on_confirm(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept;
+    void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;
+    void on_link_down(Port& port, LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept;
+    void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
+    void link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
+    void install_link(Session& s, Port& port, LinkId link, LinkRole role, std::uint32_t peer_expects) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] Result<Session*> session_of_opener(const HelloSeen& seen, wire::RejectReason& reason);
+    [[nodiscard]] bool register_identity(Session& s) LINNET_EXCLUDES(s.lock);
+    void retry_later(LinkState& link, TimePoint at) noexcept;
+    [[nodiscard]] bool adopt_name(Session& s, const wire::EndpointName& name) LINNET_REQUIRES(s.lock);
+    [[nodiscard]] Result<Session*> make(const wire::EndpointName& name, bool known, bool by_address) LINNET_REQUIRES(table_lock_);
+
+    // data side (session_layer.cc)
+    void on_writable(PeerId peer, LinkRole role) noexcept;
+    void on_packet(Session& s, std::span<const std::byte> packet) noexcept;
+    Landing on_packet_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept;
+    void on_packet_end(Session& s, void* cookie, bool ok) noexcept;
+    bool accept_number(Session& s, const wire::PacketHead& head) noexcept;
+    // `from_hello`: the numbers are counted from what was ever sent, not from what the present link took.
+    void take_ack(Session& s, std::uint32_t ack, bool from_hello) noexcept LINNET_EXCLUDES(s.lock);
+    void received(Session& s, const wire::PacketHead& head) noexcept;
+    void pump(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
+    unsigned send_due_acks(TimePoint now) noexcept;
+    unsigned retry_links(TimePoint now) noexcept;
+    void check_silence() noexcept;
+    [[nodiscard]] Port* port_for(const wire::EndpointName& name) noexcept;
+
+    const Config config_;
+    SessionSink& sink_;
+    const Clock& clock_;
+    Log& log_;
+    Counters& counters_;          // token holder writes
+    Counters& shared_counters_;   // any thread writes
+    wire::EndpointName self_;
+    std::vector<std::unique_ptr<Port>> ports_;
+
+    mutable Mutex table_lock_;
+    std::unordered_map<std::uint64_t, Session*> by_endpoint_ LINNET_GUARDED_BY(table_lock_);
+    std::array<std::atomic<Chunk*>, kMaxPeers / kChunk> chunks_{};
+    std::atomic<std::uint32_t> count_{0};
+    std::atomic<bool> closing_{false};
+
+    // ---- token holder ----
+    static constexpr unsigned kPollsPerClock = 64;
+    unsigned polls_since_clock_{0};
+    Session* ack_now_{nullptr};
+    Session* delayed_{nullptr};
+    TimePoint delayed_due_{TimePoint::max()};
+    TimePoint silence_due_{TimePoint::max()};
+    std::atomic<std::int64_t> retry_due_{INT64_MAX};   // nanoseconds of the clock; any thread may move it earlier
+    LogThrottle refused_throttle_;
+};
+
+}   // namespace linnet::session

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Hellos: what two processes say to each other before a link is up.
+//
+// opener -> acceptor HelloPacket; acceptor -> opener WelcomePacket or RejectPacket; opener -> acceptor ConfirmPacket. Each side proves that it knows
+// the acceptor's secret (or both prove nothing, when the opener had a plain address), contributes a fresh nonce, and says which lane message it expects
+// next. Specification: docs/wire-protocol.md section 3.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/siphash.h"
+#include "wire/name.h"
+
+namespace linnet::wire {
+
+inline constexpr std::uint32_t kHelloMagic = 0x54454e4cu;   // "LNET"
+inline constexpr std::uint8_t kVersionMin = 1;
+inline constexpr std::uint8_t kVersionMax = 1;
+
+enum class HelloKind : std::uint8_t { kHello = 1, kWelcome = 2, kConfirm = 3, kReject = 4 };
+
+using Nonce = std::array<std::uint8_t, 16>;
+
+struct HelloHead {
+    le32 magic;
+    HelloKind kind{HelloKind::kHello};
+    std::uint8_t role{0};                     // LinkRole
+    std::uint8_t version_min{kVersionMin};
+    std::uint8_t version_max{kVersionMax};
+    le16 bytes;                               // of the whole packet, this head included
+    le16 reserved;
+};
+static_assert(sizeof(HelloHead) == 12);
+
+struct HelloPacket {
+    HelloHead head;
+    le32 expected;                // the lane message that the opener expects next
+    le64 target_id;               // endpoint id of the acceptor; 0: the opener has only an address
+    le64 features;                // bit mask; unknown bits are ignored
+    Nonce nonce{};
+    EndpointName opener;          // sealed under a key made of the target's secret and the nonce, when target_id != 0
+    SipTag tag{};                 // over everything before it
+};
+static_assert(sizeof(HelloPacket) == 12 + 4 + 8 + 8 + 16 + 64 + 16);
+
+struct WelcomePacket {
+    HelloHead head;
+    le32 expected;
+    le64 acceptor_id;
+    le64 features;
+    Nonce nonce{};
+    EndpointName acceptor;        // sealed likewise; tells an opener by address whom it reached
+    SipTag tag{};
+};
+static_assert(sizeof(WelcomePacket) == sizeof(HelloPacket));
+
+struct ConfirmPacket {
+    HelloHead head;
+    le32 reserved;
+    SipTag tag{};
+};
+static_assert(sizeof(ConfirmPacket) == 32);
+
+// Why an acceptor says no. Not authenticated: the opener only believes that this attempt failed.
+enum class RejectReason : std::uint8_t { kVersion = 1, kTarget = 2, kProof = 3, kYield = 4, kClosing = 5, kBusy = 6, kName = 7 };
+struct RejectPacket {
+    HelloHead head;
+    RejectReason reason{RejectReason::kBusy};
+    std::uint8_t reserved[3]{};
+};
+static_assert(sizeof(RejectPacket) == 16);
+static_assert(std::is_trivially_copyable_v<HelloPacket> && alignof(HelloPacket) == 1);
+
+}   // namespace linnet::wire
