@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: what a packet of the lane does when it arrives. Token held.
+#include <algorithm>
+#include <cstring>
+
+#include "proto/proto.h"
+
+namespace linnet::proto {
+
+namespace {
+// Payload of an unexpected message up to this size is copied under its space's lock; beyond it the lock is let go meanwhile.
+constexpr std::size_t kCopyUnderLock = 1024;
+
+template <class T>
+T load(std::span<const std::byte> from) noexcept
+{
+    T t;
+    std::memcpy(&t, from.data(), sizeof t);
+    return t;
+}
+}   // namespace
+
+void Proto::on_message(session::Session& s, std::span<const std::byte> packet) noexcept
+{
+    Peer& peer = peer_of(s);
+    const auto head = load<wire::PacketHead>(packet);
+    const std::span<const std::byte> body = packet.subspan(sizeof head);
+    switch (head.kind) {
+        case wire::PacketKind::kEager: {
+            Arrival a{head, {}, body.size() - sizeof(wire::TagHeader)};
+            a.rts.tag = load<wire::TagHeader>(body);
+            arrive_tagged(peer, a, body.subspan(sizeof(wire::TagHeader)));
+            return;
+        }
+        case wire::PacketKind::kRts: {
+            const Arrival a{head, load<wire::RtsHeader>(body), body.size() - sizeof(wire::RtsHeader)};
+            if (a.payload_bytes > a.rts.length.get()) {
+                protocol_error(s, "a first fragment is longer than its message");
+                return;
+            }
+            arrive_tagged(peer, a, body.subspan(sizeof(wire::RtsHeader)));
+            return;
+        }
+        case wire::PacketKind::kGrant: arrive_grant(peer, load<wire::GrantHeader>(body)); return;
+        case wire::PacketKind::kFin:
+        case wire::PacketKind::kMatched:
+        case wire::PacketKind::kCancelReply: arrive_fin(peer, head.kind, load<wire::FinHeader>(body)); return;
+        case wire::PacketKind::kCancel: arrive_cancel(peer, load<wire::FinHeader>(body)); return;
+        case wire::PacketKind::kActive: {
+            const auto h = load<wire::ActiveHeader>(body);
+            const std::span<const std::byte> rest = body.subspan(sizeof h);
+            ActiveEvent* const e = make_active(peer, h, rest.size());
+            if (e != nullptr) {
+                std::memcpy(e->body, rest.data(), rest.size());
+                active_arrived(*e);
+            }
+            return;
+        }
+        case wire::PacketKind::kNone:
+        case wire::PacketKind::kAck:
+        case wire::PacketKind::kGoodbye:
+        case wire::PacketKind::kBulkData: return;
+    }
+}
+
+// The receive that takes this message, or null: then `u` is its record, queued and (when it has payload worth it) marked as arriving. Both null:
+// no memory, and the peer has been given up.
+RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) noexcept
+{
+    counters_.add(Counter::kRxMessages, 1);
+    Space* const space = spaces_.get(a.rts.tag.space.get());
+    if (space == nullptr) {
+        protocol_error(peer, "it uses more match spaces than memory allows");
+        return nullptr;
+    }
+    SpinLockGuard guard{space->lock};
+    PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
+    if (p != nullptr) {
+        auto& r = static_cast<RecvRequest&>(*p);
+        r.peer = &peer;
+        r.result.peer = peer.id;
+        r.result.peer_added = peer.added.load(std::memory_order_relaxed);
+        r.result.bits = a.rts.tag.match_bits.get();
+        r.result.immediate = a.rts.tag.immediate.get();
+        r.result.length = a.head.kind == wire::PacketKind::kRts ? a.rts.length.get() : a.payload_bytes;
+        return &r;
+    }
+    counters_.add(Counter::kUnexpected, 1);
+    u = make_unexpected(peer, a.head, a.rts, a.payload_bytes);
+    if (u == nullptr) {
+        return nullptr;
+    }
+    u->space = space;
+    u->arriving = a.payload_bytes > kCopyUnderLock;
+    space->match.add_unexpected(*u);
+    if (u->rendezvous || u->sync) {
+        SpinLockGuard named{peer.named_lock};
+        peer.named.push_back(*u);
+    }
+    return nullptr;
+}
+
+void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept
+{
+    Unexpected* u = nullptr;
+    RecvRequest* const r = match_arrival(peer, a, u);
+    if (r != nullptr) {
+        const std::size_t here = std::min<std::uint64_t>(payload.size(), r->data.length);
+        r->data.scatter(0, payload.first(here));
+        matched_payload_done(peer, *r, a);
+        return;
+    }
+    if (u == nullptr) {
+        layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
+        return;
+    }
+    std::memcpy(u->buffer, payload.data(), payload.size());
+    unexpected_payload_done(*u);
+}
+
+// The payload that came with the envelope is in the user's buffer.
+void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
+{
+    give_credit(peer, a.payload_bytes);
+    if (a.head.kind == wire::PacketKind::kRts) {
+        r.send_slot = a.rts.tag.send_slot.get();
+        r.next = std::min<std::uint64_t>(a.payload_bytes, r.data.length);
+        r.end = std::min<std::uint64_t>(a.rts.length.get(), r.data.length);
+        const Status status = start_pull(peer, r);
+        if (status != Status::kInProgress) {
+            complete(r, status);
+        }
+        return;
+    }
+    if ((a.head.flags.get() & wire::flag::kSync) != 0) {
+        wire::FinHeader h;
+        h.send_slot = a.rts.tag.send_slot;
+        MutexLock guard{peer.lock};
+        const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
+        static_cast<void>(ignored);
+    }
+    complete(r, a.payload_bytes > r.data.length ? Status::kTruncated : Status::kOk);
+}
+
+void Proto::unexpected_payload_done(Unexpected& u) noexcept
+{
+    RecvRequest* claimant = nullptr;
+    bool dropped = false;
+    {
+        SpinLockGuard guard{u.space->lock};
+        u.arriving = false;
+        claimant = u.claimant;
+        dropped = u.dropped;
+    }
+    if (dropped) {
+        discard(u);
+    } else if (claimant != nullptr) {
+        const Status status = deliver(u, *claimant);
+        if (status != Status::kInProgress) {
+            complete(*claimant, status);
+        } else {
+            engine_.work_closed();   // deliver() opened it a second time
+        }
+    }
+}
+
+// ---- a packet whose payload is still on its way ----
+
+Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> packet, std::size_t payload_bytes) noexcept
+{
+    Peer& peer = peer_of(s);
+    const auto head = load<wire::PacketHead>(packet);
+    const std::span<const std::byte> body = packet.subspan(sizeof head);
+    peer.landing_unexpected = nullptr;
+    peer.landing_recv = nullptr;
+    peer.landing_active = nullptr;
+    peer.landing_staging = nullptr;
+    peer.landing_bytes = payload_bytes;
+    peer.landing_head = head;
+    if (head.kind == wire::PacketKind::kActive) {
+        peer.landing_active = make_active(peer, load<wire::ActiveHeader>(body), payload_bytes);
+        return landing_place(peer);
+    }
+    if (head.kind == wire::PacketKind::kRts) {
+        peer.landing_header = load<wire::RtsHeader>(body);
+        if (payload_bytes > peer.landing_header.length.get()) {
+            protocol_error(s, "a first fragment is longer than its message");
+            return {};
+        }
+    } else if (head.kind == wire::PacketKind::kEager) {
+        peer.landing_header.tag = load<wire::TagHeader>(body);
+    } else {
+        protocol_error(s, "a control message has a payload");
+        return {};
+    }
+    const Arrival a{head, peer.landing_header, payload_bytes};
+    Unexpected* u = nullptr;
+    peer.landing_recv = match_arrival(peer, a, u);
+    if (peer.landing_recv != nullptr) {
+        if (!peer.landing_recv->data.contiguous()) {
+            peer.landing_staging = acquire(payload_bytes);
+        }
+        peer.landing_recv->in_landing = true;
+        return landing_place(peer);
+    }
+    if (u == nullptr) {
+        layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
+        return {};
+    }
+    if (!u->arriving) {   // too small to let go of the lock for, yet it comes in two pieces
+        SpinLockGuard guard{u->space->lock};
+        u->arriving = true;
+    }
+    peer.landing_unexpected = u;
+    return landing_place(peer);
+}
+
+Landing Proto::landing_place(Peer& peer) noexcept
+{
+    if (peer.landing_recv != nullptr) {
+        const Data& d = peer.landing_recv->data;
+        if (d.contiguous()) {
+            return {d.base, std::min<std::uint64_t>(peer.landing_bytes, d.length), nullptr};
+        }
+        return {peer.landing_staging, peer.landing_staging == nullptr ? 0 : peer.landing_bytes, nullptr};
+    }
+    if (peer.landing_unexpected != nullptr) {
+        return {peer.landing_unexpected->buffer, peer.landing_bytes, nullptr};
+    }
+    if (peer.landing_active != nullptr) {
+        return {peer.landing_active->body, peer.landing_bytes, nullptr};
+    }
+    return {};
+}
+
+// The link broke in mid-payload; the message comes again from its start and lands in the same place.
+Landing Proto::on_message_resume(session::Session& s, void*) noexcept { return landing_place(peer_of(s)); }
+
+void Proto::on_message_end(session::Session& s, void*) noexcept
+{
+    Peer& peer = peer_of(s);
+    if (peer.landing_recv != nullptr) {
+        RecvRequest& r = *peer.landing_recv;
+        peer.landing_recv = nullptr;
+        r.in_landing = false;
+        if (peer.landing_staging != nullptr) {
+            r.data.scatter(0, {peer.landing_staging, static_cast<std::size_t>(std::min<std::uint64_t>(peer.landing_bytes, r.data.length))});
+            release(peer.landing_staging, peer.landing_bytes);
+            peer.landing_staging = nullptr;
+        }
+        matched_payload_done(peer, r, Arrival{peer.landing_head, peer.landing_header, peer.landing_bytes});
+    } else if (peer.landing_unexpected != nullptr) {
+        Unexpected& u = *peer.landing_unexpected;
+        peer.landing_unexpected = nullptr;
+        unexpected_payload_done(u);
+    } else if (peer.landing_active != nullptr) {
+        ActiveEvent& e = *peer.landing_active;
+        peer.landing_active = nullptr;
+        active_arrived(e);
+    }
+}
+
+void Proto::on_message_lost(session::Session& s, void*) noexcept
+{
+    Peer& peer = peer_of(s);
+    const Status why = s.down_reason();
+    if (peer.landing_recv != nullptr) {
+        RecvRequest& r = *peer.landing_recv;
+        peer.landing_recv = nullptr;
+        release(peer.landing_staging, peer.landing_bytes);
+        peer.landing_staging = nullptr;
+        complete(r, why);
+    } else if (peer.landing_unexpected != nullptr) {
+        Unexpected& u = *peer.landing_unexpected;
+        peer.landing_unexpected = nullptr;
+        RecvRequest* claimant = nullptr;
+        bool host_has_it = false;   // by a matched probe: it frees the record when it receives
+        {
+            SpinLockGuard guard{u.space->lock};
+            claimant = u.claimant;
+            if (claimant == nullptr && !u.claimed && !u.dropped) {
+                u.space->match.claim(u);
+            }
+            u.arriving = false;
+            u.lost = true;
+            host_has_it = u.claimed && claimant == nullptr;
+        }
+        if (claimant != nullptr) {
+            fill_result(claimant->result, u);
+            complete(*claimant, why);
+        }
+        if (!host_has_it) {
+            unlist(u);
+            free_unexpected(u);
+        }
+    } else if (peer.landing_active != nullptr) {
+        ActiveEvent& e = *peer.landing_active;
+        peer.landing_active = nullptr;
+        release_active(e);
+    }
+}
+
+// ---- control ----
+
+// The sender wants a message back. It can have it while nobody has matched it.
+void Proto::arrive_cancel(Peer& peer, const wire::FinHeader& h) noexcept
+{
+    Unexpected* found = nullptr;
+    Space* space = nullptr;
+    const auto look = [&]() LINNET_REQUIRES(peer.named_lock) -> Unexpected* {
+        for (Unexpected* u = peer.named.front(); u != nullptr; u = peer.named.next(*u)) {
+            if (u->send_slot == h.send_slot.get()) {
+                return u;
+            }
+        }
+        return nullptr;
+    };
+    {
+        SpinLockGuard guard{peer.named_lock};
+        found = look();
+        space = found != nullptr ? found->space : nullptr;
+    }
+    bool taken = false;
+    if (found != nullptr) {
+        // It may have been matched, and freed, since. Matching takes the space's lock first, so what is still listed under both locks is unmatched.
+        SpinLockGuard guard{space->lock};
+        SpinLockGuard named{peer.named_lock};
+        found = look();
+        if (found != nullptr && found->space == space && !found->arriving) {
+            IntrusiveList<Unexpected, ListLink>::remove(*found);
+            space->match.claim(*found);
+            taken = true;
+        }
+    }
+    wire::FinHeader reply;
+    reply.send_slot = h.send_slot;
+    reply.status = static_cast<std::int8_t>(taken ? Status::kCanceled : Status::kOk);
+    if (taken) {
+        give_credit(peer, found->buffered);
+        free_unexpected(*found);
+    }
+    MutexLock guard{peer.lock};
+    const Status ignored = send_control(peer, wire::PacketKind::kCancelReply, std::as_bytes(std::span{&reply, 1}));
+    static_cast<void>(ignored);
+}
+
+void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader& h) noexcept
+{
+    SendRequest* const r = send_slots_.find(h.send_slot.get());
+    if (r == nullptr) {
+        if (kind != wire::PacketKind::kCancelReply) {   // a cancel and the end of its message may cross
+            protocol_error(peer, "it ended a transfer that does not exist");
+        }
+        return;
+    }
+    bool broken = false;
+    {
+        MutexLock guard{peer.lock};
+        if (r->peer != &peer || r->in_flight || r->in_bulk_queue) {
+            broken = true;
+        } else if (kind == wire::PacketKind::kCancelReply) {
+            if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
+                finish_send(peer, *r, Status::kCanceled);
+            }
+        } else {
+            finish_send(peer, *r, Status::kOk);
+        }
+    }
+    if (broken) {
+        protocol_error(peer, "it ended a transfer that is still under way, or another peer's");
+    }
+}
+
+}   // namespace linnet::proto

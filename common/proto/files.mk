@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# proto: eager, rendezvous, active messages
+
+noinst_LTLIBRARIES += liblinnet-proto.la
+liblinnet_la_LIBADD += liblinnet-proto.la
+liblinnet_proto_la_SOURCES = \
+    proto/active.cc \
+    proto/arrive.cc \
+    proto/data.cc \
+    proto/data.h \
+    proto/peer.h \
+    proto/proto.cc \
+    proto/proto.h \
+    proto/recv.cc \
+    proto/rendezvous.cc \
+    proto/request.h \
+    proto/send.cc \
+    proto/slot_table.h \
+    proto/space_table.cc \
+    proto/space_table.h

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Peer: proto's state per peer, on top of its session.
+#pragma once
+
+#include <atomic>
+
+#include "base/intrusive_list.h"
+#include "proto/request.h"
+#include "session/session.h"
+
+namespace linnet::proto {
+
+// A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
+struct TxBlock {
+    session::TxMessage tx;
+    std::uint32_t block_bytes{0};
+    std::byte* copy{nullptr};        // the payload's own block, when it was copied after sending
+    std::uint32_t copy_bytes{0};
+    [[nodiscard]] static TxBlock* of(session::TxMessage& m) noexcept { return static_cast<TxBlock*>(m.owner); }
+    [[nodiscard]] std::byte* head() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+// A message that has arrived, at least its envelope, and has no receive yet. Guarded by its space's lock while in the match space.
+struct Unexpected final : UnexpectedMessage, ListLink {
+    Peer* peer{nullptr};
+    std::uint64_t immediate{0};
+    std::uint64_t length{0};          // of the whole message
+    std::uint32_t send_slot{0};
+    bool rendezvous{false};
+    bool sync{false};
+    bool arriving{false};             // its payload is still being read
+    RecvRequest* claimant{nullptr};   // matched while arriving; gets it at the end
+    bool lost{false};                 // its peer went down while it arrived
+    bool dropped{false};              // its space was closed while it arrived
+    bool claimed{false};              // by a matched probe: out of matching, not yet received
+    std::byte* buffer{nullptr};
+    std::size_t buffered{0};          // eager: all; rendezvous: the first fragment
+    std::size_t record_bytes{0};
+    Space* space{nullptr};
+};
+
+// An active message that waits for the host's progress call.
+struct ActiveEvent final : Completion {
+    ActiveEvent() noexcept : Completion{Kind::kActive} {}
+    Peer* peer{nullptr};
+    std::uint32_t id{0};
+    std::uint64_t immediate{0};
+    std::size_t header_bytes{0};
+    std::size_t payload_bytes{0};
+    std::byte* body{nullptr};         // header at 0, payload at the next multiple of 16
+    std::size_t body_bytes{0};
+};
+
+class Peer final : public session::Session {
+public:
+    using Session::Session;
+
+    std::atomic<bool> added{false};        // the host knows it
+
+    // ---- under lock ----
+    std::uint32_t eager_used LINNET_GUARDED_BY(lock) = 0;         // bytes charged against credit_limit(), modulo 2^32
+    IntrusiveList<SendRequest> open_sends LINNET_GUARDED_BY(lock);    // every incomplete send
+    IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
+    IntrusiveQueue<SendRequest> bulk_queue LINNET_GUARDED_BY(lock);   // sends with granted bytes to send
+    bool bulk_busy LINNET_GUARDED_BY(lock) = false;                   // the link holds a bulk packet of ours
+    TxBlock* uncopied LINNET_GUARDED_BY(lock) = nullptr;              // the lane still points into a user's buffer: see Proto::on_lane_written
+    SendRequest* uncopied_request LINNET_GUARDED_BY(lock) = nullptr;
+    IntrusiveQueue<SendRequest> stalled LINNET_GUARDED_BY(lock);      // active messages that wait for credit
+
+    // ---- a leaf lock of its own, inside a space's lock ----
+    SpinLock named_lock;
+    IntrusiveList<Unexpected, ListLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
+
+    // ---- token holder: the message that is being read now ----
+    Unexpected* landing_unexpected{nullptr};
+    RecvRequest* landing_recv{nullptr};
+    ActiveEvent* landing_active{nullptr};
+    std::byte* landing_staging{nullptr};
+    std::size_t landing_bytes{0};       // of payload, as announced
+    std::size_t landing_charge{0};      // eager bytes to give credit back for
+    wire::RtsHeader landing_header;     // tag part valid for eager messages too
+    wire::PacketHead landing_head;
+};
+
+}   // namespace linnet::proto

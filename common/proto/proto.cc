@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: memory, completions, the end of a peer.
+#include "proto/proto.h"
+
+#include <new>
+
+namespace linnet::proto {
+
+Proto::Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept
+    : config_{config}, engine_{engine}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, spaces_{config.wild_mask, config.seed}
+{
+}
+
+void Proto::clear() noexcept
+{
+    spaces_.for_each([this](Space& space) {
+        DetachedList<UnexpectedMessage> left;
+        {
+            SpinLockGuard guard{space.lock};
+            left = space.match.detach_unexpected();
+            DetachedList<PostedReceive> posted = space.match.detach_posted();
+            while (posted.pop() != nullptr) {
+            }
+        }
+        while (UnexpectedMessage* m = left.pop()) {
+            auto& u = static_cast<Unexpected&>(*m);
+            unlist(u);
+            free_unexpected(u);
+        }
+    });
+    while (Completion* c = next_completion()) {
+        if (c->completion_kind == Completion::Kind::kActive) {
+            release_active(static_cast<ActiveEvent&>(*c));
+        }
+    }
+}
+
+// ---- memory ----
+
+std::byte* Proto::acquire(std::size_t bytes) noexcept
+{
+    SpinLockGuard guard{pool_lock_};
+    return pool_.acquire(bytes);
+}
+
+void Proto::release(std::byte* block, std::size_t bytes) noexcept
+{
+    SpinLockGuard guard{pool_lock_};
+    pool_.release(block, bytes);
+}
+
+TxBlock* Proto::acquire_tx(std::size_t head_bytes) noexcept
+{
+    const std::size_t bytes = sizeof(TxBlock) + head_bytes;
+    std::byte* const memory = acquire(bytes);
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* b = new (memory) TxBlock;
+    b->block_bytes = static_cast<std::uint32_t>(bytes);
+    b->tx.kind = kTxBlock;
+    b->tx.owner = b;
+    b->tx.head = b->head();
+    b->tx.head_bytes = static_cast<std::uint32_t>(head_bytes);
+    return b;
+}
+
+void Proto::release_tx(TxBlock& block) noexcept
+{
+    SpinLockGuard guard{pool_lock_};
+    pool_.release(block.copy, block.copy_bytes);
+    pool_.release(reinterpret_cast<std::byte*>(&block), block.block_bytes);
+}
+
+// ---- completions ----
+
+// The last touch of `r`.
+void Proto::complete(Request& r, Status status) noexcept
+{
+    r.result.status = status;
+    engine_.work_closed();
+    completions_.push(r);
+    engine_.completed();
+}
+
+void Proto::open(SendRequest& r, Peer& peer) noexcept
+{
+    r.peer = &peer;
+    peer.open_sends.push_back(r);
+    engine_.work_opened();
+}
+
+void Proto::finish_send(Peer& peer, SendRequest& r, Status status) noexcept
+{
+    LINNET_ASSERT(r.peer == &peer);
+    IntrusiveList<SendRequest>::remove(r);
+    if (r.slot != 0) {
+        send_slots_.release(r.slot);
+        r.slot = 0;
+    }
+    if (r.staging != nullptr) {
+        release(r.staging, BlockPool::kLargest);
+        r.staging = nullptr;
+    }
+    complete(r, status);
+}
+
+Completion* Proto::next_completion() noexcept
+{
+    if (!has_completions()) {
+        return nullptr;
+    }
+    SpinLockGuard guard{drain_lock_};
+    Completion* c = pending_.load(std::memory_order_relaxed);
+    if (c == nullptr) {
+        c = completions_.take_all();
+    }
+    if (c != nullptr) {
+        pending_.store(MpscList<Completion>::next(*c), std::memory_order_relaxed);
+    }
+    return c;
+}
+
+// ---- peers ----
+
+std::unique_ptr<session::Session> Proto::make_session(PeerId id)
+{
+    auto p = std::make_unique<Peer>(id);
+    p->credit_grant.store(static_cast<std::uint32_t>(config_.eager_credit), std::memory_order_relaxed);
+    return p;
+}
+
+void Proto::on_peer_up(session::Session& s) noexcept
+{
+    Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
+    pump_bulk(peer);
+}
+
+void Proto::forget_peer(Peer& peer) noexcept
+{
+    peer.added.store(false, std::memory_order_relaxed);
+    forget_posted(peer, Status::kPeerDown);
+}
+
+void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session::TxMessage>& unacked) noexcept
+{
+    Peer& peer = peer_of(s);
+    {
+        MutexLock guard{peer.lock};
+        while (session::TxMessage* m = unacked.pop_front()) {
+            if (m->kind == kTxBlock) {
+                release_tx(*TxBlock::of(*m));   // requests embed the others and end below
+            }
+        }
+        peer.uncopied = nullptr;
+        peer.uncopied_request = nullptr;
+        while (peer.bulk_queue.pop_front() != nullptr) {
+        }
+        while (peer.stalled.pop_front() != nullptr) {
+        }
+        while (SendRequest* r = peer.open_sends.front()) {
+            if (r->am_block != nullptr) {
+                release_tx(*r->am_block);
+                r->am_block = nullptr;
+            }
+            finish_send(peer, *r, why);
+        }
+    }
+    while (true) {
+        RecvRequest* r = nullptr;
+        {
+            MutexLock guard{peer.lock};
+            r = peer.active_recvs.front();
+        }
+        if (r == nullptr) {
+            break;
+        }
+        complete(*r, finish_pull(peer, *r, why));
+    }
+    forget_posted(peer, why);
+}
+
+// Receives that name exactly this peer will never match.
+void Proto::forget_posted(Peer& peer, Status why) noexcept
+{
+    spaces_.for_each([&](Space& space) {
+        DetachedList<PostedReceive> list;
+        {
+            SpinLockGuard guard{space.lock};
+            list = space.match.detach_posted(peer.id);
+        }
+        while (PostedReceive* p = list.pop()) {
+            auto& r = static_cast<RecvRequest&>(*p);
+            r.result.peer = peer.id;
+            r.result.peer_added = peer.added.load(std::memory_order_relaxed);
+            complete(r, why);
+        }
+    });
+}
+
+void Proto::protocol_error(session::Session& s, const char* what) noexcept
+{
+    counters_.add(Counter::kProtocolErrors, 1);
+    layer_->declare_down(s, Status::kProtocol, what);
+}
+
+}   // namespace linnet::proto

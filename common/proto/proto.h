@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: tagged messages (inline, eager, rendezvous) and active messages over sessions.
+//
+// What it is     The protocols of docs/architecture.md "Protocols": how a message travels by its size, where it lands, when its send completes.
+// Owner          core/. Outlives all requests; the SessionLayer is its lower half and calls it as SessionSink.
+// Threads        send, recv, cancel, probe: any thread. SessionSink calls: the token holder. Lock order: peer lock, then space lock, then leaves.
+//                A peer's lock and a space's lock are never held together by code that could wait for the other.
+// Blocking       Never, but for locks held for short sections; a peer's lock is held across the send system call, which is what orders its messages.
+// Failure        Statuses; operations with a lost peer end with the reason.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "base/log.h"
+#include "mem/block_pool.h"
+#include "progress/progress_engine.h"
+#include "proto/peer.h"
+#include "proto/request.h"
+#include "proto/slot_table.h"
+#include "proto/space_table.h"
+#include "session/session_layer.h"
+#include "stats/counters.h"
+#include "sync/mpsc_list.h"
+
+namespace linnet::proto {
+
+inline constexpr std::size_t kActiveIds = 64;
+inline constexpr std::size_t kActiveHeaderMax = 256;
+inline constexpr std::size_t kActivePayloadMax = 32768;
+
+struct SendArgs {
+    std::uint32_t space{0};
+    std::uint64_t bits{0};
+    std::uint64_t immediate{0};
+    bool sync{false};
+    bool copy{false};     // the caller is about to wait: copy what can be copied and complete
+};
+
+struct ActiveArgs {
+    std::uint32_t id{0};
+    std::uint64_t immediate{0};
+    std::span<const std::byte> header;
+    bool copy{false};
+};
+
+class Proto final : public session::SessionSink {
+public:
+    struct Config {
+        std::size_t eager_limit{65536};
+        std::size_t retain_limit{16384};
+        std::size_t eager_credit{1u << 20};
+        std::size_t rndv_first{65536};
+        std::size_t bulk_chunk{1u << 20};
+        std::uint64_t wild_mask{0};
+        std::uint64_t seed{0};
+    };
+    Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept;
+    // Forget all that is queued; the sessions are closed but not yet destroyed. Once, before the destructor, with no other call under way.
+    void clear() noexcept;
+    void attach(session::SessionLayer& layer) noexcept { layer_ = &layer; }
+    [[nodiscard]] const Config& config() const noexcept { return config_; }
+
+    // ---- any thread ----
+    // kOk: complete; kInProgress: the completion list will get it; else nothing happened. r.storage, done, done_arg, data are set by the caller.
+    Status send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept;
+    Status send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) noexcept;
+    // kOk, kTruncated or another failure: r.result is valid, complete; kInProgress. `spec_peer` is null for any source.
+    Status recv(Peer* spec_peer, std::uint32_t space, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept;
+    Status probe(const MatchSpec& spec, std::uint32_t space, ResultRecord& result) noexcept;
+    Status probe_claim(const MatchSpec& spec, std::uint32_t space, Unexpected*& message, ResultRecord& result) noexcept;
+    Status recv_claimed(Unexpected& message, RecvRequest& r) noexcept;
+    Status cancel(Request& r) noexcept;
+    void close_space(std::uint32_t space) noexcept;
+    void forget_peer(Peer& peer) noexcept;     // the host removed it
+
+    // ---- completions: the host's threads ----
+    // The next finished thing, or null. An ActiveEvent goes back by release_active() after its handler ran.
+    [[nodiscard]] Completion* next_completion() noexcept;
+    [[nodiscard]] bool has_completions() const noexcept { return !completions_.empty() || pending_.load(std::memory_order_relaxed) != nullptr; }
+    void release_active(ActiveEvent& e) noexcept;
+
+    // ---- finalize, token held ----
+    void say_goodbye(Peer& peer) noexcept;
+
+    // ---- SessionSink ----
+    std::unique_ptr<session::Session> make_session(PeerId id) override;
+    void on_message(session::Session& s, std::span<const std::byte> packet) noexcept override;
+    Landing on_message_begin(session::Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
+    Landing on_message_resume(session::Session& s, void* cookie) noexcept override;
+    void on_message_end(session::Session& s, void* cookie) noexcept override;
+    void on_message_lost(session::Session& s, void* cookie) noexcept override;
+    Landing on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept override;
+    void on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept override;
+    void on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept override;
+    void on_bulk_ready(session::Session& s) noexcept override;
+    void on_bulk_down(session::Session& s) noexcept override;
+    void on_acked(session::Session& s, IntrusiveQueue<session::TxMessage>& messages) noexcept override;
+    void on_lane_written(session::Session& s) noexcept override;
+    void on_credit(session::Session& s) noexcept override;
+    void on_peer_up(session::Session& s) noexcept override;
+    void on_peer_down(session::Session& s, Status why, IntrusiveQueue<session::TxMessage>& unacked) noexcept override;
+
+private:
+    // memory (proto.cc)
+    std::byte* acquire(std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
+    void release(std::byte* block, std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
+    TxBlock* acquire_tx(std::size_t head_bytes) noexcept;
+    void release_tx(TxBlock& block) noexcept;
+    // completion (proto.cc)
+    void complete(Request& r, Status status) noexcept;
+    void open(SendRequest& r, Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
+    void forget_posted(Peer& peer, Status why) noexcept;
+    void finish_send(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
+    // sending (send.cc)
+    Status send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    Status send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
+        LINNET_REQUIRES(peer.lock);
+    Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
+    bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
+    void copy_retained(TxBlock& block) noexcept;
+    Status cancel_send(SendRequest& r) noexcept;
+    // receiving (recv.cc)
+    Status deliver(Unexpected& u, RecvRequest& r) noexcept;
+    void fill_result(ResultRecord& to, const Unexpected& u) noexcept;
+    Unexpected* make_unexpected(Peer& peer, const wire::PacketHead& head, const wire::RtsHeader& rts, std::size_t payload_bytes) noexcept;
+    void free_unexpected(Unexpected& u) noexcept;
+    void unlist(Unexpected& u) noexcept;
+    void discard(Unexpected& u) noexcept;
+    void give_credit(Peer& peer, std::size_t bytes) noexcept;
+    // arrival (arrive.cc)
+    struct Arrival {
+        wire::PacketHead head;
+        wire::RtsHeader rts;        // tag part valid for eager
+        std::size_t payload_bytes;
+    };
+    RecvRequest* match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) noexcept;
+    void arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
+    static Landing landing_place(Peer& peer) noexcept;
+    void active_arrived(ActiveEvent& e) noexcept;
+    void matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept;
+    void unexpected_payload_done(Unexpected& u) noexcept;
+    void arrive_cancel(Peer& peer, const wire::FinHeader& h) noexcept;
+    void arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader& h) noexcept;
+    ActiveEvent* make_active(Peer& peer, const wire::ActiveHeader& h, std::size_t body_bytes) noexcept;
+    void protocol_error(session::Session& s, const char* what) noexcept;
+    // rendezvous (rendezvous.cc)
+    // The receive is matched to a rendezvous message whose first `next` bytes are in place: ask for the rest, or finish. kInProgress or final.
+    Status start_pull(Peer& peer, RecvRequest& r) noexcept;
+    void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    Status finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept;
+    void arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept;
+    void pump_bulk(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
+    bool send_chunk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+
+    static Peer& peer_of(session::Session& s) noexcept { return static_cast<Peer&>(s); }
+
+    const Config config_;
+    ProgressEngine& engine_;
+    Log& log_;
+    Counters& counters_;          // token holder writes
+    Counters& shared_counters_;   // any thread writes
+    session::SessionLayer* layer_{nullptr};
+    SpaceTable spaces_;
+    SlotTable<SendRequest> send_slots_;
+    SlotTable<RecvRequest> recv_slots_;
+    SpinLock pool_lock_;
+    BlockPool pool_ LINNET_GUARDED_BY(pool_lock_);
+    MpscList<Completion> completions_;
+    SpinLock drain_lock_;
+    std::atomic<Completion*> pending_{nullptr};   // taken from completions_, not yet handed out; written under drain_lock_
+};
+
+}   // namespace linnet::proto

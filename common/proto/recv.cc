@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: receives, probes, unexpected messages.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "proto/proto.h"
+
+namespace linnet::proto {
+
+namespace {
+constexpr Status final_status(std::uint64_t length, std::uint64_t room) noexcept { return length > room ? Status::kTruncated : Status::kOk; }
+}   // namespace
+
+void Proto::fill_result(ResultRecord& to, const Unexpected& u) noexcept
+{
+    to.status = Status::kOk;
+    to.peer = u.peer->id;
+    to.peer_added = u.peer->added.load(std::memory_order_relaxed);
+    to.bits = u.bits;
+    to.immediate = u.immediate;
+    to.length = u.length;
+}
+
+// Eager bytes were consumed: the sender may send as many more. Half of the whole is worth a packet of its own.
+void Proto::give_credit(Peer& peer, std::size_t bytes) noexcept
+{
+    if (bytes == 0) {
+        return;
+    }
+    peer.credit_grant.fetch_add(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
+    layer_->credit_given(peer, static_cast<std::uint32_t>(config_.eager_credit / 2));
+}
+
+Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    if (space == nullptr) {
+        return Status::kNoMemory;
+    }
+    r.space = space;
+    r.spec = MatchSpec{from == nullptr ? kAnySource : from->id, bits, ignore};
+    Unexpected* u = nullptr;
+    {
+        SpinLockGuard guard{space->lock};
+        UnexpectedMessage* const m = space->match.post(r);
+        if (m == nullptr) {
+            // Under the lock, so that on_peer_down() finds either the receive or nothing to find.
+            if (from != nullptr && from->down_reason() != Status::kOk) {
+                const bool removed = space->match.cancel(r);
+                static_cast<void>(removed);
+                return from->down_reason();
+            }
+            engine_.work_opened();
+            return Status::kInProgress;
+        }
+        u = static_cast<Unexpected*>(m);
+        unlist(*u);
+        if (u->arriving) {
+            u->claimant = &r;
+            engine_.work_opened();
+            return Status::kInProgress;
+        }
+    }
+    return deliver(*u, r);
+}
+
+// Hand a whole unexpected message, or the first part of a rendezvous message, to its receive. The record is freed. Any thread; no lock held.
+// kInProgress: the rest is being pulled, and work was opened for it.
+Status Proto::deliver(Unexpected& u, RecvRequest& r) noexcept
+{
+    Peer& peer = *u.peer;
+    fill_result(r.result, u);
+    const std::size_t here = std::min<std::uint64_t>(u.buffered, r.data.length);
+    r.data.scatter(0, {u.buffer, here});
+    give_credit(peer, u.buffered);
+    Status status = final_status(u.length, r.data.length);
+    if (u.rendezvous) {
+        r.peer = &peer;
+        r.send_slot = u.send_slot;
+        r.next = here;
+        r.end = std::min(u.length, r.data.length);
+        engine_.work_opened();
+        status = start_pull(peer, r);
+        if (status == Status::kInProgress) {
+            free_unexpected(u);
+            return status;   // `r` may be complete already, and the host's
+        }
+        engine_.work_closed();
+    } else if (u.sync) {
+        wire::FinHeader h;
+        h.send_slot.set(u.send_slot);
+        MutexLock guard{peer.lock};
+        const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
+        static_cast<void>(ignored);   // a lost peer's sends end by themselves
+    }
+    free_unexpected(u);
+    r.result.status = status;
+    return status;
+}
+
+Unexpected* Proto::make_unexpected(Peer& peer, const wire::PacketHead& head, const wire::RtsHeader& rts, std::size_t payload_bytes) noexcept
+{
+    std::byte* const memory = acquire(sizeof(Unexpected));
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* u = new (memory) Unexpected;
+    u->record_bytes = sizeof(Unexpected);
+    u->source = peer.id;
+    u->bits = rts.tag.match_bits.get();
+    u->peer = &peer;
+    u->immediate = rts.tag.immediate.get();
+    u->rendezvous = head.kind == wire::PacketKind::kRts;
+    u->sync = !u->rendezvous && (head.flags.get() & wire::flag::kSync) != 0;
+    u->length = u->rendezvous ? rts.length.get() : payload_bytes;
+    u->send_slot = rts.tag.send_slot.get();
+    u->buffered = payload_bytes;
+    if (payload_bytes > 0) {
+        u->buffer = acquire(payload_bytes);
+        if (u->buffer == nullptr) {
+            release(memory, sizeof(Unexpected));
+            return nullptr;
+        }
+    }
+    return u;
+}
+
+void Proto::free_unexpected(Unexpected& u) noexcept
+{
+    release(u.buffer, u.buffered);
+    const std::size_t bytes = u.record_bytes;
+    u.~Unexpected();
+    release(reinterpret_cast<std::byte*>(&u), bytes);
+}
+
+// It has left matching: its sender can cancel it no more. Under its space's lock, or when nobody else knows it.
+void Proto::unlist(Unexpected& u) noexcept
+{
+    if (u.rendezvous || u.sync) {
+        SpinLockGuard guard{u.peer->named_lock};
+        if (static_cast<ListLink&>(u).linked()) {
+            IntrusiveList<Unexpected, ListLink>::remove(u);
+        }
+    }
+}
+
+// ---- probes ----
+
+Status Proto::probe(const MatchSpec& spec, std::uint32_t space_id, ResultRecord& result) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    if (space == nullptr) {
+        return Status::kNoMemory;
+    }
+    SpinLockGuard guard{space->lock};
+    UnexpectedMessage* const m = space->match.probe(spec);
+    if (m == nullptr) {
+        return Status::kNotFound;
+    }
+    fill_result(result, static_cast<Unexpected&>(*m));
+    return Status::kOk;
+}
+
+Status Proto::probe_claim(const MatchSpec& spec, std::uint32_t space_id, Unexpected*& message, ResultRecord& result) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    if (space == nullptr) {
+        return Status::kNoMemory;
+    }
+    SpinLockGuard guard{space->lock};
+    UnexpectedMessage* const m = space->match.probe(spec);
+    if (m == nullptr) {
+        return Status::kNotFound;
+    }
+    space->match.claim(*m);
+    auto& u = static_cast<Unexpected&>(*m);
+    unlist(u);
+    u.claimed = true;
+    fill_result(result, u);
+    message = &u;
+    return Status::kOk;
+}
+
+Status Proto::recv_claimed(Unexpected& u, RecvRequest& r) noexcept
+{
+    r.space = u.space;
+    r.spec = MatchSpec{u.source, u.bits, 0};
+    {
+        SpinLockGuard guard{u.space->lock};
+        if (u.arriving) {
+            u.claimant = &r;
+            engine_.work_opened();
+            return Status::kInProgress;
+        }
+    }
+    if (u.lost) {
+        fill_result(r.result, u);
+        r.result.status = u.peer->down_reason();
+        free_unexpected(u);
+        return r.result.status;
+    }
+    return deliver(u, r);
+}
+
+// ---- cancel, close ----
+
+Status Proto::cancel(Request& request) noexcept
+{
+    if (request.kind == Request::Kind::kSend) {
+        return cancel_send(static_cast<SendRequest&>(request));
+    }
+    auto& r = static_cast<RecvRequest&>(request);
+    {
+        SpinLockGuard guard{r.space->lock};
+        if (!r.space->match.cancel(r)) {
+            return Status::kNotFound;
+        }
+    }
+    engine_.work_closed();
+    r.result = {};
+    r.result.status = Status::kCanceled;
+    return Status::kOk;
+}
+
+void Proto::close_space(std::uint32_t space_id) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    if (space == nullptr) {
+        return;
+    }
+    DetachedList<UnexpectedMessage> left;
+    {
+        SpinLockGuard guard{space->lock};
+        left = space->match.detach_unexpected();
+    }
+    while (UnexpectedMessage* m = left.pop()) {
+        auto& u = static_cast<Unexpected&>(*m);
+        unlist(u);
+        shared_counters_.add_shared(Counter::kUnexpectedDropped, 1);
+        bool arriving = false;
+        {
+            SpinLockGuard guard{space->lock};
+            arriving = u.arriving;
+            u.dropped = arriving;   // its reader frees it
+        }
+        if (!arriving) {
+            discard(u);
+        }
+    }
+}
+
+// Nobody will receive it: its sender gets its credit back, and the end of a rendezvous.
+void Proto::discard(Unexpected& u) noexcept
+{
+    Peer& peer = *u.peer;
+    give_credit(peer, u.buffered);
+    if (u.rendezvous || u.sync) {
+        wire::FinHeader h;
+        h.send_slot.set(u.send_slot);
+        MutexLock guard{peer.lock};
+        const Status ignored = send_control(peer, u.rendezvous ? wire::PacketKind::kFin : wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
+        static_cast<void>(ignored);
+    }
+    free_unexpected(u);
+}
+
+}   // namespace linnet::proto

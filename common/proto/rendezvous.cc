@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: rendezvous: grants, bulk data, and what happens when the bulk link breaks.
+#include <algorithm>
+#include <cstring>
+
+#include "proto/proto.h"
+
+namespace linnet::proto {
+
+namespace {
+// Largest piece of a message that is not contiguous: it goes through a staging block of this size on either side.
+constexpr std::size_t kStaging = BlockPool::kLargest;
+}   // namespace
+
+// ---- receiver ----
+
+Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
+{
+    const Status whole = r.result.length > r.data.length ? Status::kTruncated : Status::kOk;
+    if (r.next >= r.end) {
+        return finish_pull(peer, r, whole);
+    }
+    r.slot = recv_slots_.acquire(r);
+    if (r.slot == 0) {
+        return finish_pull(peer, r, Status::kNoMemory);
+    }
+    if (!r.data.contiguous()) {
+        r.staging = acquire(kStaging);
+        if (r.staging == nullptr) {
+            return finish_pull(peer, r, Status::kNoMemory);
+        }
+    }
+    MutexLock guard{peer.lock};
+    if (const Status down = peer.down_reason(); down != Status::kOk) {
+        release(r.staging, kStaging);
+        r.staging = nullptr;
+        recv_slots_.release(r.slot);
+        return down;
+    }
+    peer.active_recvs.push_back(r);
+    send_grant(peer, r);
+    return Status::kInProgress;
+}
+
+void Proto::send_grant(Peer& peer, RecvRequest& r) noexcept
+{
+    wire::GrantHeader g;
+    g.send_slot.set(r.send_slot);
+    g.max_packet.set(r.staging != nullptr ? static_cast<std::uint32_t>(kStaging) : 0);
+    g.recv_slot.set(r.slot);
+    g.recv_generation.set(++r.generation);
+    g.offset.set(r.next);
+    g.length.set(r.end - r.next);
+    const Status ignored = send_control(peer, wire::PacketKind::kGrant, std::as_bytes(std::span{&g, 1}));
+    static_cast<void>(ignored);
+}
+
+// The transfer is over on this side: tell the sender, forget the slot. Returns the status to complete with; the caller completes.
+Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
+{
+    if (r.staging != nullptr) {
+        release(r.staging, kStaging);
+        r.staging = nullptr;
+    }
+    MutexLock guard{peer.lock};
+    if (static_cast<ListLink&>(r).linked()) {
+        IntrusiveList<RecvRequest>::remove(r);
+    }
+    if (r.slot != 0) {
+        recv_slots_.release(r.slot);
+        r.slot = 0;
+    }
+    if (peer.down_reason() == Status::kOk) {
+        wire::FinHeader h;
+        h.send_slot.set(r.send_slot);
+        h.status = static_cast<std::int8_t>(status == Status::kTruncated ? Status::kOk : status);
+        const Status ignored = send_control(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&h, 1}));
+        static_cast<void>(ignored);
+    }
+    return status;
+}
+
+// Only what was asked for, by the latest grant, and in order may touch the user's buffer; all else is read and thrown away.
+Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept
+{
+    RecvRequest* const r = recv_slots_.find(head.recv_slot.get());
+    const std::size_t bytes = head.body_bytes.get();
+    if (r == nullptr || r->peer != &peer_of(s) || r->generation != head.recv_generation.get() || r->in_landing ||
+        head.offset.get() != r->next || bytes > r->end - r->next || (r->staging != nullptr && bytes > kStaging)) {
+        counters_.add(Counter::kStaleBulkDropped, 1);
+        return {};
+    }
+    r->in_landing = true;
+    return {r->staging != nullptr ? r->staging : r->data.base + r->next, bytes, r};
+}
+
+void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool) noexcept
+{
+    auto* const r = static_cast<RecvRequest*>(cookie);
+    if (r == nullptr) {
+        return;
+    }
+    r->in_landing = false;
+    if (r->staging != nullptr) {
+        r->data.scatter(r->next, {r->staging, landed});
+    }
+    r->next += landed;
+    if (r->next == r->end) {
+        const Status whole = r->result.length > r->data.length ? Status::kTruncated : Status::kOk;
+        complete(*r, finish_pull(peer_of(s), *r, whole));
+    }
+}
+
+// What was asked for and has not come is asked for again under a new generation, so that nothing late can be taken for it.
+void Proto::on_bulk_down(session::Session& s) noexcept
+{
+    Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
+    peer.bulk_busy = false;
+    while (SendRequest* r = peer.bulk_queue.pop_front()) {
+        r->in_bulk_queue = false;
+        r->grant.next = r->grant.end;   // the receiver grants anew
+        r->staged = 0;
+    }
+    for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
+        send_grant(peer, *r);
+    }
+}
+
+// ---- sender ----
+
+void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
+{
+    SendRequest* const r = send_slots_.find(h.send_slot.get());
+    const std::uint64_t offset = h.offset.get();
+    const std::uint64_t length = h.length.get();
+    bool wrong = r == nullptr;
+    if (r != nullptr) {
+        MutexLock guard{peer.lock};
+        wrong = r->peer != &peer || offset > r->data.length || length > r->data.length - offset || length == 0;
+        if (!wrong) {
+            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset + length, h.max_packet.get()};
+            r->staged = 0;
+            if (!r->in_bulk_queue) {
+                r->in_bulk_queue = true;
+                peer.bulk_queue.push_back(*r);
+            }
+            pump_bulk(peer);
+        }
+    }
+    if (wrong) {
+        protocol_error(peer, "it asked for bytes of a message that does not exist");
+    }
+}
+
+void Proto::pump_bulk(Peer& peer) noexcept
+{
+    while (!peer.bulk_busy) {
+        SendRequest* const r = peer.bulk_queue.front();
+        if (r == nullptr || !send_chunk(peer, *r)) {
+            return;
+        }
+        SendRequest* const front = peer.bulk_queue.pop_front();   // it is `r`; others get their turn
+        if (front->grant.next < front->grant.end || front->in_flight) {
+            peer.bulk_queue.push_back(*front);
+        } else {
+            front->in_bulk_queue = false;
+        }
+    }
+}
+
+// One bulk packet. False: the link takes no more now.
+bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
+{
+    GrantState& g = r.grant;
+    std::size_t bytes = std::min<std::uint64_t>(config_.bulk_chunk, g.end - g.next);
+    if (g.max_packet != 0) {
+        bytes = std::min<std::size_t>(bytes, g.max_packet);
+    }
+    if (bytes == 0) {
+        return true;
+    }
+    std::span<const std::byte> payload;
+    if (r.data.contiguous()) {
+        payload = r.data.view(g.next, bytes);
+    } else {
+        if (r.staging == nullptr) {
+            r.staging = acquire(kStaging);
+        }
+        if (r.staging == nullptr) {
+            return false;   // on_bulk_ready() or the next grant tries again
+        }
+        if (r.staged == 0 || r.staged_at != g.next) {
+            r.staged = std::min(bytes, kStaging);
+            r.staged_at = g.next;
+            r.data.gather(g.next, {r.staging, r.staged});
+        }
+        bytes = r.staged;
+        payload = {r.staging, bytes};
+    }
+    r.bulk_head = {};
+    r.bulk_head.body_bytes.set(static_cast<std::uint32_t>(bytes));
+    r.bulk_head.recv_slot.set(g.recv_slot);
+    r.bulk_head.recv_generation.set(g.generation);
+    r.bulk_head.offset.set(g.next);
+    const Status sent = layer_->send_bulk(peer, r.bulk_head, payload, &r);
+    if (sent != Status::kOk && sent != Status::kInProgress) {
+        return false;
+    }
+    g.next += bytes;
+    r.in_flight = sent == Status::kInProgress;
+    peer.bulk_busy = r.in_flight;
+    return true;
+}
+
+void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
+{
+    Peer& peer = peer_of(s);
+    auto& r = *static_cast<SendRequest*>(cookie);
+    MutexLock guard{peer.lock};
+    r.in_flight = false;
+    peer.bulk_busy = false;
+    if (!ok) {
+        return;   // on_bulk_down() or on_peer_down() follows
+    }
+    if (r.in_bulk_queue && r.grant.next >= r.grant.end) {
+        // It is in the queue only because its last packet was on its way; take it out, wherever it stands.
+        IntrusiveQueue<SendRequest> rest;
+        while (SendRequest* q = peer.bulk_queue.pop_front()) {
+            if (q != &r) {
+                rest.push_back(*q);
+            }
+        }
+        r.in_bulk_queue = false;
+        peer.bulk_queue = rest;
+    }
+    pump_bulk(peer);
+}
+
+void Proto::on_bulk_ready(session::Session& s) noexcept
+{
+    Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
+    pump_bulk(peer);
+}
+
+}   // namespace linnet::proto

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Requests: what an operation needs while it is under way; lives in storage that the host lends.
+//
+// Life: constructed by the call that starts the operation, finished by linking it into the completion list, which is its last touch. From then on
+// only the host's thread may look at it. A request is in at most one protocol list at a time; which lock guards it stands at each member.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/intrusive_list.h"
+#include "base/status.h"
+#include "match/match_space.h"
+#include "proto/data.h"
+#include "session/session.h"
+#include "sync/mpsc_list.h"
+
+namespace linnet::proto {
+
+class Peer;
+struct Space;
+struct TxBlock;
+
+struct ResultRecord {
+    Status status{Status::kOk};
+    PeerId peer{kNoPeer};          // receives: the source
+    bool peer_added{false};        // false: the host does not know it
+    std::uint64_t bits{0};
+    std::uint64_t immediate{0};
+    std::uint64_t length{0};       // of the message as sent
+};
+
+// What travels in the completion list.
+struct Completion : MpscLink {
+    enum class Kind : std::uint8_t { kRequest, kActive };
+    explicit Completion(Kind k) noexcept : completion_kind{k} {}
+    Kind completion_kind;
+};
+
+struct Request;
+using DoneFn = void (*)(Request& request) noexcept;
+
+struct Request : Completion {
+    enum class Kind : std::uint8_t { kSend, kRecv };
+    explicit Request(Kind k) noexcept : Completion{Completion::Kind::kRequest}, kind{k} {}
+
+    Kind kind;
+    ResultRecord result;
+    void* storage{nullptr};     // what the host knows the request by
+    DoneFn done{nullptr};             // its last touch: ends the request's life
+    void (*host_done)(){nullptr};     // these two are capi's
+    void* done_arg{nullptr};
+};
+
+// Who owns a TxMessage, in TxMessage::kind.
+enum TxKind : std::uint32_t {
+    kTxBlock = 0,       // a TxBlock of the pool: freed when acknowledged
+    kTxRequest = 1,     // SendRequest::tx; its send completes when acknowledged
+    kTxEmbedded = 2,    // SendRequest::tx; its send completes otherwise (FIN)
+};
+
+// A range of a message that the receiver asked for.
+struct GrantState {
+    std::uint32_t recv_slot{0};
+    std::uint32_t generation{0};
+    std::uint64_t next{0};
+    std::uint64_t end{0};
+    std::uint32_t max_packet{0};
+};
+
+class SendRequest final : public Request, public ListLink, public QueueLink {
+public:
+    SendRequest() noexcept : Request{Kind::kSend} {}
+
+    // Guarded by the peer's lock from the call that starts it.
+    Peer* peer{nullptr};
+    Data data;
+    session::TxMessage tx;
+    std::array<std::byte, wire::kMaxHeadBytes> head;
+    std::uint32_t slot{0};           // handle in the table of sends; 0: none
+    bool sync{false};
+    bool in_bulk_queue{false};
+    bool in_flight{false};           // a bulk packet of it is borrowed by the transport
+    bool cancel_sent{false};
+    GrantState grant;
+    wire::BulkHead bulk_head;
+    std::byte* staging{nullptr};     // packed bytes [staged_at, staged_at + staged) of a non-contiguous message
+    std::uint64_t staged_at{0};
+    std::size_t staged{0};
+    // an active message that waits for credit
+    TxBlock* am_block{nullptr};
+    std::size_t am_charge{0};
+};
+
+class RecvRequest final : public Request, public PostedReceive, public ListLink {
+public:
+    RecvRequest() noexcept : Request{Kind::kRecv} {}
+
+    Space* space{nullptr};
+    Data data;
+    // Once matched to a rendezvous message: the token holder's, and its peer's lock for the list.
+    Peer* peer{nullptr};
+    std::uint32_t slot{0};           // handle in the table of receives
+    std::uint32_t send_slot{0};
+    std::uint32_t generation{0};
+    bool in_landing{false};          // the transport writes into it now
+    std::uint64_t next{0};           // bytes in place
+    std::uint64_t end{0};            // bytes wanted: the smaller of message and buffer
+    std::byte* staging{nullptr};
+};
+
+}   // namespace linnet::proto

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: sending tagged messages.
+#include <algorithm>
+#include <cstring>
+
+#include "proto/proto.h"
+
+namespace linnet::proto {
+
+namespace {
+// Up to here payload is copied behind its head before sending: one contiguous piece for the system call, and cheaper than bookkeeping.
+constexpr std::size_t kCopyFirst = 2048;
+
+template <class T>
+std::size_t put(std::byte* at, const T& header) noexcept
+{
+    std::memcpy(at, &header, sizeof header);
+    return sizeof header;
+}
+
+wire::PacketHead packet_head(wire::PacketKind kind, std::size_t body_bytes, std::uint16_t flags) noexcept
+{
+    wire::PacketHead h;
+    h.kind = kind;
+    h.flags.set(flags);
+    h.body_bytes.set(static_cast<std::uint32_t>(body_bytes));
+    return h;
+}
+}   // namespace
+
+// Credit bounds what the receiver must hold for messages that it has not matched.
+bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
+{
+    const auto left = static_cast<std::int32_t>(peer.credit_limit() - peer.eager_used);
+    // Before the first packet of the peer its credit is unknown; ours is the best guess, since both run the same settings as a rule.
+    const std::int32_t room = peer.credit_limit() == 0 && !peer.lane_up() ? static_cast<std::int32_t>(config_.eager_credit - peer.eager_used) : left;
+    if (room < static_cast<std::int32_t>(bytes)) {
+        return false;
+    }
+    peer.eager_used += static_cast<std::uint32_t>(bytes);
+    return true;
+}
+
+Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
+{
+    MutexLock guard{peer.lock};
+    if (const Status down = peer.down_reason(); down != Status::kOk) {
+        return down;
+    }
+    r.peer = &peer;
+    r.sync = args.sync;
+    r.result.length = r.data.length;
+    if (r.data.length <= config_.eager_limit && charge(peer, r.data.length)) {
+        return send_eager(peer, args, r);
+    }
+    return send_rts(peer, args, r);
+}
+
+Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
+{
+    const std::size_t length = r.data.length;
+    std::uint16_t flags = 0;
+    wire::TagHeader tag;
+    tag.space.set(args.space);
+    tag.match_bits.set(args.bits);
+    tag.immediate.set(args.immediate);
+    if (args.sync) {
+        r.slot = send_slots_.acquire(r);
+        if (r.slot == 0) {
+            return Status::kNoMemory;
+        }
+        tag.send_slot.set(r.slot);
+        flags = wire::flag::kSync;
+    }
+    const wire::PacketHead head = packet_head(wire::PacketKind::kEager, sizeof tag + length, flags);
+    if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
+        return send_eager_in_place(peer, r, head, tag, args.copy || length <= config_.retain_limit);
+    }
+    TxBlock* const b = acquire_tx(sizeof head + sizeof tag + length);
+    if (b == nullptr) {
+        if (r.slot != 0) {
+            send_slots_.release(r.slot);
+        }
+        return Status::kNoMemory;
+    }
+    std::size_t at = put(b->tx.head, head);
+    at += put(b->tx.head + at, tag);
+    r.data.gather(0, {b->tx.head + at, length});
+    if (args.sync) {
+        open(r, peer);
+    }
+    shared_counters_.add_shared(Counter::kEagerSent, 1);
+    const auto sent = layer_->send(peer, b->tx);
+    if (failed(sent.status)) {
+        release_tx(*b);
+        return sent.status;   // not reached with the peer up: the lock is held
+    }
+    return args.sync ? Status::kInProgress : Status::kOk;
+}
+
+// The payload goes out of the user's buffer, and is copied for retention afterwards, while the packet is on its way: in a ping-pong the copy
+// costs nothing. Without `copy` the send completes when the peer has acknowledged.
+Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
+{
+    const std::size_t length = r.data.length;
+    shared_counters_.add_shared(Counter::kEagerSent, 1);
+    if (!copy) {
+        wire::PacketHead h = head;
+        h.flags.set(wire::flag::kWantAck);
+        std::size_t at = put(r.head.data(), h);
+        at += put(r.head.data() + at, tag);
+        r.tx.kind = kTxRequest;
+        r.tx.owner = &r;
+        r.tx.head = r.head.data();
+        r.tx.head_bytes = static_cast<std::uint32_t>(at);
+        r.tx.payload = r.data.view(0, length);
+        open(r, peer);
+        const auto ignored = layer_->send(peer, r.tx);
+        static_cast<void>(ignored);
+        return Status::kInProgress;
+    }
+    TxBlock* const b = acquire_tx(sizeof head + sizeof tag);
+    std::byte* const to = b == nullptr ? nullptr : acquire(length);
+    if (to == nullptr) {
+        if (b != nullptr) {
+            release_tx(*b);
+        }
+        return Status::kNoMemory;
+    }
+    b->copy = to;
+    b->copy_bytes = static_cast<std::uint32_t>(length);
+    std::size_t at = put(b->tx.head, head);
+    at += put(b->tx.head + at, tag);
+    b->tx.payload = r.data.view(0, length);
+    const bool waits = !layer_->lane_ready(peer);
+    if (waits) {
+        copy_retained(*b);   // it would be referenced for long
+    }
+    const auto sent = layer_->send(peer, b->tx);
+    if (waits) {
+        return Status::kOk;
+    }
+    if (sent.written) {
+        copy_retained(*b);
+        return Status::kOk;
+    }
+    // The socket is full: it still reads from the user's buffer. on_lane_written() completes the request.
+    open(r, peer);
+    peer.uncopied = b;
+    peer.uncopied_request = &r;
+    return Status::kInProgress;
+}
+
+void Proto::copy_retained(TxBlock& block) noexcept
+{
+    std::memcpy(block.copy, block.tx.payload.data(), block.copy_bytes);
+    session::SessionLayer::move_payload(block.tx, {block.copy, block.copy_bytes});
+}
+
+void Proto::on_lane_written(session::Session& s) noexcept
+{
+    Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
+    if (peer.uncopied != nullptr) {
+        copy_retained(*peer.uncopied);
+        SendRequest& r = *peer.uncopied_request;
+        peer.uncopied = nullptr;
+        peer.uncopied_request = nullptr;
+        finish_send(peer, r, Status::kOk);
+    }
+}
+
+Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
+{
+    r.slot = send_slots_.acquire(r);
+    if (r.slot == 0) {
+        return Status::kNoMemory;
+    }
+    std::size_t first = r.data.contiguous() ? std::min<std::size_t>(r.data.length, config_.rndv_first) : 0;
+    if (first > 0 && !charge(peer, first)) {
+        first = 0;
+    }
+    wire::RtsHeader rts;
+    rts.tag.space.set(args.space);
+    rts.tag.match_bits.set(args.bits);
+    rts.tag.immediate.set(args.immediate);
+    rts.tag.send_slot.set(r.slot);
+    rts.length.set(r.data.length);
+    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, 0));
+    at += put(r.head.data() + at, rts);
+    r.tx.kind = kTxEmbedded;
+    r.tx.head = r.head.data();
+    r.tx.head_bytes = static_cast<std::uint32_t>(at);
+    r.tx.payload = first > 0 ? r.data.view(0, first) : std::span<const std::byte>{};
+    open(r, peer);
+    shared_counters_.add_shared(Counter::kRndvSent, 1);
+    const auto ignored = layer_->send(peer, r.tx);
+    static_cast<void>(ignored);
+    return Status::kInProgress;
+}
+
+// A small message of the protocol's own. Without memory for it the peer cannot be served any more.
+Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept
+{
+    TxBlock* const b = acquire_tx(sizeof(wire::PacketHead) + header.size());
+    if (b == nullptr) {
+        return Status::kNoMemory;
+    }
+    const std::size_t at = put(b->tx.head, packet_head(kind, header.size(), kind == wire::PacketKind::kGoodbye ? wire::flag::kWantAck : std::uint16_t{0}));
+    if (!header.empty()) {
+        std::memcpy(b->tx.head + at, header.data(), header.size());
+    }
+    const auto sent = layer_->send(peer, b->tx);
+    if (failed(sent.status)) {
+        release_tx(*b);
+    }
+    return sent.status;
+}
+
+void Proto::say_goodbye(Peer& peer) noexcept
+{
+    MutexLock guard{peer.lock};
+    if (peer.down_reason() == Status::kOk && peer.lane_up()) {
+        const Status ignored = send_control(peer, wire::PacketKind::kGoodbye, {});
+        static_cast<void>(ignored);
+    }
+}
+
+void Proto::on_acked(session::Session& s, IntrusiveQueue<session::TxMessage>& messages) noexcept
+{
+    Peer& peer = peer_of(s);
+    while (session::TxMessage* m = messages.pop_front()) {
+        if (m->kind == kTxBlock) {
+            release_tx(*TxBlock::of(*m));
+        } else if (m->kind == kTxRequest) {
+            auto& r = *static_cast<SendRequest*>(m->owner);
+            MutexLock guard{peer.lock};
+            finish_send(peer, r, Status::kOk);
+        }
+    }
+}
+
+// ---- cancel ----
+
+Status Proto::cancel_send(SendRequest& r) noexcept
+{
+    Peer& peer = *r.peer;
+    MutexLock guard{peer.lock};
+    if (r.slot == 0 || r.cancel_sent || peer.down_reason() != Status::kOk) {
+        return r.cancel_sent ? Status::kInProgress : Status::kNotFound;
+    }
+    r.cancel_sent = true;
+    wire::FinHeader h;
+    h.send_slot.set(r.slot);
+    const Status sent = send_control(peer, wire::PacketKind::kCancel, std::as_bytes(std::span{&h, 1}));
+    return failed(sent) ? sent : Status::kInProgress;
+}
+
+}   // namespace linnet::proto

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Spaces: the match spaces of a context, by id.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "match/match_space.h"
+#include "sync/lock.h"
+
+namespace linnet::proto {
+
+struct Space {
+    Space(std::uint32_t space_id, std::uint64_t wild_mask, std::uint64_t seed) noexcept : id{space_id}, match{wild_mask, seed} {}
+    const std::uint32_t id;
+    SpinLock lock;
+    MatchSpace match LINNET_GUARDED_BY(lock);
+};
+
+// Spaces come into being when first named, by the host or by a packet. Threads: any. A space lives until the context ends, so that a pointer
+// to it stays good; close() only empties it (a host numbers its communicators from a small set and uses the numbers again).
+class SpaceTable {
+public:
+    SpaceTable(std::uint64_t wild_mask, std::uint64_t seed) noexcept : wild_mask_{wild_mask}, seed_{seed} {}
+    ~SpaceTable();
+    SpaceTable(const SpaceTable&) = delete;
+    SpaceTable& operator=(const SpaceTable&) = delete;
+
+    // Null when memory is short, or when a peer named more spaces than any program has.
+    [[nodiscard]] Space* get(std::uint32_t id) noexcept
+    {
+        if (id < kDirect) {
+            Space* s = direct_[id].load(std::memory_order_acquire);
+            return s != nullptr ? s : make_direct(id);
+        }
+        return get_far(id);
+    }
+    template <class Fn>
+    void for_each(Fn&& fn)
+    {
+        for (auto& d : direct_) {
+            if (Space* s = d.load(std::memory_order_acquire); s != nullptr) {
+                fn(*s);
+            }
+        }
+        MutexLock guard{lock_};
+        for (auto& [id, s] : far_) {
+            fn(*s);
+        }
+    }
+
+private:
+    static constexpr std::size_t kDirect = 1024;
+    static constexpr std::size_t kFarMax = 1u << 20;
+    Space* make_direct(std::uint32_t id) noexcept;
+    Space* get_far(std::uint32_t id) noexcept;
+
+    const std::uint64_t wild_mask_;
+    const std::uint64_t seed_;
+    std::array<std::atomic<Space*>, kDirect> direct_{};
+    Mutex lock_;
+    std::unordered_map<std::uint32_t, std::unique_ptr<Space>> far_ LINNET_GUARDED_BY(lock_);
+};
+
+}   // namespace linnet::proto
