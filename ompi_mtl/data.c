@@ -7,6 +7,9 @@
 #include "opal/datatype/opal_datatype_cuda.h"
 #endif
 
+#include "opal/datatype/opal_datatype_internal.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 static bool on_device(opal_convertor_t *convertor)
@@ -92,6 +95,24 @@ static void unpack(void *arg, uint64_t offset, const void *from, size_t bytes)
     }
 }
 
+/* Open MPI 4.1 unpacks a part of an element through a buffer of 16 bytes on its stack (opal_unpack_partial_predefined), and overruns it with a
+ * long double complex. A strided receive of such elements is therefore unpacked at its end, in one go. */
+static bool needs_bounce(const opal_convertor_t *convertor)
+{
+    return (convertor->flags & CONVERTOR_RECV) && (convertor->pDesc->bdt_used & (UINT32_C(1) << OPAL_DATATYPE_LONG_DOUBLE_COMPLEX));
+}
+
+void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes)
+{
+    if (op->bounce != NULL) {
+        size_t fits = 0;
+        opal_convertor_get_packed_size(op->convertor, &fits);
+        unpack(op, 0, op->bounce, bytes < fits ? (size_t)bytes : fits);
+        free(op->bounce);
+        op->bounce = NULL;
+    }
+}
+
 int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data)
 {
     size_t bytes = 0;
@@ -99,6 +120,7 @@ int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, lin
     memset(data, 0, sizeof *data);
     op->convertor = convertor;
     op->pack_failed = false;
+    op->bounce = NULL;
     op->carry_from = 0;
     op->carry_bytes = 0;
     if (OPAL_UNLIKELY(on_device(convertor))) {
@@ -120,6 +142,11 @@ int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, lin
     if (!opal_convertor_need_buffers(convertor)) {
         opal_convertor_get_offset_pointer(convertor, 0, &data->base);
         return OMPI_SUCCESS;
+    }
+    if (OPAL_UNLIKELY(needs_bounce(convertor))) {
+        op->bounce = malloc(bytes);
+        data->base = op->bounce;
+        return op->bounce != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     data->pack = pack;
     data->unpack = unpack;

@@ -52,11 +52,11 @@ typedef struct mtl_linnet_op {
     mca_mtl_request_t *mtl;         /* NULL: a blocking send, whose thread waits on `sync` */
     struct ompi_wait_sync_t *sync;
     opal_convertor_t *convertor;    /* for data behind pack and unpack functions */
-    uint64_t capacity;              /* receives: bytes that fit */
     int source;                     /* receives: as asked for */
     bool receives;
     volatile bool active;           /* between the start and the completion: linnet_cancel() may be asked */
     bool pack_failed;               /* the convertor gave less than its size: the message is wrong, and the request says so */
+    void *bounce;                   /* receives of what the convertor cannot unpack in pieces: the packed message */
     /* Packed bytes [carry_from, carry_from + carry_bytes): an element that straddles the end of the piece before. */
     uint64_t carry_from;
     size_t carry_bytes;
@@ -110,6 +110,9 @@ int mtl_linnet_peer(struct ompi_communicator_t *comm, int rank, linnet_peer_t *p
 /* data.c. What the convertor describes, as Linnet wants it: `op` keeps what the pack and unpack functions need.
  * @retval OMPI_ERR_NOT_SUPPORTED  device memory; logged */
 int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data);
+
+/* The receive is over, with `bytes` bytes of data: unpack what had to wait for that, free what was needed for it. */
+void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes);
 
 /* send.c */
 int mtl_linnet_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest, int tag,

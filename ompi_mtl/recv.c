@@ -15,13 +15,15 @@ static void finish(mtl_linnet_op_t *op, linnet_status_t status)
     op->active = false;
     out->MPI_ERROR = mtl_linnet_mpi_error(status);
     if (OPAL_LIKELY(status == LINNET_OK || status == LINNET_ERR_TRUNCATED)) {
+        mtl_linnet_data_received(op, result->length);
         out->MPI_SOURCE = (int)(uint32_t)result->immediate;
         out->MPI_TAG = (int)(uint32_t)result->match_bits;
-        out->_ucount = result->length < op->capacity ? result->length : op->capacity;
+        out->_ucount = result->length;   /* truncated or not: as pml ob1, the length of the message */
         if (OPAL_UNLIKELY(op->pack_failed)) {
             out->MPI_ERROR = MPI_ERR_INTERN;
         }
     } else {
+        mtl_linnet_data_received(op, 0);
         out->MPI_SOURCE = op->source;
         out->_ucount = 0;
     }
@@ -42,7 +44,6 @@ static int prepare(mca_mtl_request_t *mtl_request, struct opal_convertor_t *conv
     op->source = source;
     op->active = false;
     int rc = mtl_linnet_data(op, convertor, &recv->data);
-    op->capacity = recv->data.length;
     recv->done = done;
     recv->done_arg = op;
     return rc;
@@ -61,9 +62,9 @@ int mtl_linnet_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
     };
 
     (void)mtl;
-    int rc = prepare(mtl_request, convertor, src, &recv);
-    if (OPAL_LIKELY(rc == OMPI_SUCCESS) && src != MPI_ANY_SOURCE) {
-        rc = mtl_linnet_peer(comm, src, &recv.peer);
+    int rc = src == MPI_ANY_SOURCE ? OMPI_SUCCESS : mtl_linnet_peer(comm, src, &recv.peer);
+    if (OPAL_LIKELY(rc == OMPI_SUCCESS)) {
+        rc = prepare(mtl_request, convertor, src, &recv);
     }
     if (OPAL_UNLIKELY(rc != OMPI_SUCCESS)) {
         return rc;
@@ -116,6 +117,7 @@ int mtl_linnet_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_
     }
     if (linnet_cancel(mtl_linnet_module.context, &op->request) == LINNET_OK) {
         op->active = false;
+        mtl_linnet_data_received(op, 0);
         mtl_request->ompi_req->req_status._cancelled = 1;
         mtl_request->ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
         mtl_request->completion_callback(mtl_request);

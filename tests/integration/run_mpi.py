@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# Runs the MPI test programs of mpi/ with Open MPI: over Linnet, or over pml ob1 to show that the tests themselves are right.
+"""Each program checks itself. A case passes when mpirun ends with 0 within its time and rank 0 said "ok". The programs are compiled when they
+are older than their source. Exit status: 0 all passed, 1 a case failed, 2 wrong use, 77 nothing could be run here."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+LAB = HERE.parent / "lab" / "lab"
+SKIP = 77
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    program: str
+    arguments: str = ""
+    ranks: int = 2
+    seconds: int = 120
+    only: str = ""            # "linnet": ob1 has no such thing, or gets it wrong
+    full: bool = False        # minutes, or much memory: only with --full
+    options: str = ""         # further mpirun options
+    environment: str = ""     # NAME=VALUE
+    expect: str = ""          # what the output must say, a regular expression; default: rank 0's "ok PROGRAM"
+    fails: bool = False       # the job must end with an error, and say what `expect` says
+
+    @property
+    def name(self):
+        words = [self.program, self.arguments, f"on {self.ranks}", self.options, self.environment]
+        return " ".join(word for word in words if word)
+
+
+CASES = [
+    Case("modes", seconds=300, only="linnet"),
+    Case("modes", "small", seconds=300, only="ob1"),
+    Case("modes", ranks=4, seconds=600, full=True, only="linnet"),
+    Case("self", ranks=1, seconds=200),
+    Case("wildcards"),
+    Case("wildcards", ranks=4),
+    Case("probes"),
+    Case("probes", ranks=4),
+    Case("cancel", "sends", only="linnet"),
+    Case("cancel"),
+    Case("truncation", only="linnet"),
+    Case("truncation", "short"),
+    Case("ordering"),
+    Case("ordering", ranks=4, seconds=240),
+    Case("communicators"),
+    Case("communicators", "500", ranks=4, seconds=240),
+    Case("communicators", "20000", seconds=900, full=True),
+    Case("intercomm", ranks=2),
+    Case("intercomm", ranks=5),
+    Case("threads", seconds=300),
+    Case("threads", ranks=4, seconds=600, full=True),
+    Case("flood"),
+    Case("flood", "100000", seconds=600, full=True),
+    Case("persistent"),
+    Case("completion"),
+    Case("completion", ranks=4),
+    Case("collectives", ranks=2),
+    Case("collectives", ranks=4, seconds=240),
+    Case("collectives", ranks=7, seconds=600, full=True),
+    Case("finalize", "nothing", ranks=1),
+    Case("finalize", "nothing", ranks=4),
+    Case("finalize", "unreceived", ranks=4),
+    Case("finalize", "last", ranks=4),
+    Case("finalize", "early"),
+    Case("memory"),
+    Case("counters", only="linnet"),
+    Case("huge", seconds=900, full=True),
+    # The launcher ends a job one of whose processes died: within seconds, and it says which.
+    Case("death", "recv", fails=True, expect=r"rank 1 .*on signal 9", seconds=60),
+    # Where it does not, the survivor's call ends with an error, and a line names the peer.
+    Case("death", "recv", only="linnet", options="--enable-recovery", expect=r"linnet: .*peer[\s\S]*ok death", seconds=60),
+    Case("death", "send", only="linnet", options="--enable-recovery", expect=r"linnet: .*peer[\s\S]*ok death", seconds=60),
+]
+
+
+def find_tool(variable, *names):
+    for name in [os.environ.get(variable, "")] + list(names):
+        path = shutil.which(name) if name else None
+        if path and "Open MPI" in subprocess.run([path, "--showme:version" if "cc" in name else "--version"], capture_output=True,
+                                                 text=True, check=False).stdout + "":
+            return path
+    return None
+
+
+def compile_programs(build, mpicc):
+    build.mkdir(parents=True, exist_ok=True)
+    headers = max(header.stat().st_mtime for header in (HERE / "mpi").glob("*.h"))
+    for source in sorted((HERE / "mpi").glob("*.c")):
+        program = build / source.stem
+        if program.exists() and program.stat().st_mtime > max(headers, source.stat().st_mtime):
+            continue
+        subprocess.run([mpicc, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-o", program, source, "-lpthread", "-lm"], check=True)
+
+
+def transport_options(args):
+    if args.pml == "ob1":
+        return ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+    options = ["--mca", "pml", "cm", "--mca", "mtl", "linnet"]
+    if args.plugin_dir:
+        info = shutil.which("ompi_info") or "ompi_info"
+        text = subprocess.run([info, "--parsable", "--path", "pkglibdir"], capture_output=True, text=True, check=True).stdout
+        system = re.search(r"^path:pkglibdir:(.*)$", text, re.MULTILINE).group(1)
+        options += ["--mca", "mca_base_component_path", f"{args.plugin_dir.resolve()}:{system}"]
+    return options
+
+
+def command_of(case, args):
+    ours = transport_options(args) + [word for pair in args.mca for word in ("--mca", *pair.split("=", 1))]
+    ours += case.options.split()
+    program = [str(args.build / case.program), *case.arguments.split()]
+    if args.lab:
+        hosts = args.hosts
+        return [str(LAB), "mpirun", "-n", args.lab, "--ppn", str(-(-case.ranks // hosts)), "-np", str(case.ranks), "--map-by", "node", *ours,
+                "--", *program]
+    return [args.mpirun, "-np", str(case.ranks), "--oversubscribe", "--bind-to", "none", *ours, *program]
+
+
+def end(process):
+    """Ends a job that is over its time: mpirun first, which ends its ranks, then by force."""
+    for signum, grace in ((signal.SIGTERM, 10), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, signum)
+            process.wait(grace)
+            return
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
+
+
+def run(case, args):
+    """Returns what is wrong, or an empty string; the output goes to a file."""
+    log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {args.pml}").strip("-") + ".log")
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    environment.update(pair.split("=", 1) for pair in case.environment.split())
+    begin = time.monotonic()
+    with open(log, "w", encoding="utf-8") as out:
+        command = command_of(case, args)
+        out.write(" ".join(command) + "\n")
+        out.flush()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
+                                   start_new_session=True)
+        try:
+            status = process.wait(case.seconds * args.patience)
+        except subprocess.TimeoutExpired:
+            end(process)
+            status = None
+    text = log.read_text(encoding="utf-8", errors="replace")
+    took = time.monotonic() - begin
+    wrong = ""
+    if status is None:
+        wrong = f"not over after {took:.0f} s"
+    elif (status != 0) != case.fails and not case.options:
+        wrong = f"mpirun ended with {status}"
+    elif not re.search(case.expect or rf"^ok {case.program}", text, re.MULTILINE):
+        wrong = f"it did not say {case.expect or 'ok'}"
+    print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({args.pml}, {took:.1f} s){': ' + wrong if wrong else ''}", flush=True)
+    if wrong:
+        tail = text.splitlines()[-12:]
+        print("".join(f"    {line}\n" for line in tail), f"    whole output: {log}", sep="", flush=True)
+    return wrong
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pml", choices=("linnet", "ob1"), default="linnet", help="what carries the messages (default: linnet)")
+    parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
+    parser.add_argument("--lab", metavar="NAME", help="run across the hosts of this lab (tests/lab) instead of on this host")
+    parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("mpi-tests"), help="folder for programs and output")
+    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter; may be repeated")
+    parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
+    parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
+    parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
+    parser.add_argument("--list", action="store_true", help="only list them")
+    args = parser.parse_args(argv)
+    args.build = args.build.resolve()
+    return args
+
+
+def main(argv):
+    args = parse(argv)
+    cases = [case for case in CASES if (args.full or not case.full) and case.only in ("", args.pml) and re.search(args.select, case.name)]
+    if args.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    args.mpirun = find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
+    mpicc = find_tool("OMPI_MPICC", "mpicc.openmpi", "mpicc")
+    if not args.mpirun or not mpicc or not cases:
+        print("SKIP: no Open MPI, or no such case")
+        return SKIP
+    compile_programs(args.build, mpicc)
+    failed = [case.name for case in cases if run(case, args)]
+    print(f"{len(cases) - len(failed)} of {len(cases)} passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
