@@ -88,31 +88,29 @@ TEST(TraceRing, FormatIsOneLine)
 // have fields that do not fit together.
 TEST(TraceRing, ReadersNeverSeeHalfAnEvent)
 {
-    constexpr std::uint64_t kEach = 50000;
     TraceRing ring{4};
-    std::atomic<int> running{2};
+    std::atomic<bool> stop{false};
     std::vector<std::thread> writers;
     for (std::uint64_t w = 0; w < 2; ++w) {
-        writers.emplace_back([&ring, &running, w] {
-            for (std::uint64_t i = 0; i < kEach; ++i) {
-                ring.record(event(w * kEach + i));
+        writers.emplace_back([&ring, &stop, w] {
+            for (std::uint64_t i = w; !stop.load(std::memory_order_relaxed); i += 2) {
+                ring.record(event(i));
             }
-            running.fetch_sub(1, std::memory_order_release);
         });
     }
     std::uint64_t seen = 0, torn = 0;
-    do {
+    while (seen < 20000) {
         for (const TraceEvent& e : dumped(ring)) {
             ++seen;
             torn += e.b == ~e.a && e.peer.value == static_cast<std::uint32_t>(e.a) && e.time == event(e.a).time ? 0 : 1;
         }
-    } while (running.load(std::memory_order_acquire) > 0);
+    }
+    stop.store(true, std::memory_order_relaxed);
     for (std::thread& t : writers) {
         t.join();
     }
     EXPECT_EQ(torn, 0u);
-    EXPECT_GT(seen, 0u);
-    EXPECT_EQ(ring.recorded(), 2 * kEach);
+    EXPECT_GT(ring.recorded(), ring.capacity());
 }
 
 }   // namespace
