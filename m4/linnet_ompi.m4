@@ -7,6 +7,7 @@ dnl   BUILD_OMPI_MTL     conditional: build the component mca_mtl_linnet.so
 dnl   HAVE_OMPI          conditional: Open MPI's mpicc and mpirun work, whether or not the component can be built
 dnl   OMPI_CPPFLAGS      internal headers        OMPI_VERSION, OMPI_MAJOR   of the installed Open MPI
 dnl   OMPI_MPICC, OMPI_MPIRUN                    its commands
+dnl   MPI_CPPFLAGS, MPI_LIBS                     what its mpicc adds, for MPI programs built with our own compiler
 dnl   ompimcadir         where the component is installed: $(libdir)/openmpi, or --with-ompi-plugindir
 AC_DEFUN([LINNET_OMPI], [
     AC_ARG_WITH([ompi],
@@ -19,7 +20,7 @@ AC_DEFUN([LINNET_OMPI], [
         [], [with_ompi_plugindir=no])
 
     linnet_mtl=yes
-    OMPI_CPPFLAGS= OMPI_VERSION= OMPI_MAJOR=0 OMPI_INFO= OMPI_MPICC= OMPI_MPIRUN=
+    OMPI_CPPFLAGS= OMPI_VERSION= OMPI_MAJOR=0 OMPI_INFO= OMPI_MPICC= OMPI_MPIRUN= MPI_CPPFLAGS= MPI_LIBS=
     AS_CASE([$with_ompi],
         [no], [linnet_mtl="switched off by --without-ompi"],
         [check|yes], [linnet_ompi_path=$PATH],
@@ -47,7 +48,13 @@ AC_DEFUN([LINNET_OMPI], [
     AC_SUBST([OMPI_CPPFLAGS])
     AC_SUBST([OMPI_VERSION])
     AC_SUBST([OMPI_MAJOR])
-    AS_IF([test -n "$OMPI_MPICC" && test -n "$OMPI_MPIRUN"], [linnet_have_ompi=yes], [linnet_have_ompi=no])
+    AS_IF([test -n "$OMPI_MPICC" && test -n "$OMPI_MPIRUN"],
+        [linnet_have_ompi=yes
+         MPI_CPPFLAGS=`$OMPI_MPICC --showme:compile`
+         MPI_LIBS=`$OMPI_MPICC --showme:link`],
+        [linnet_have_ompi=no])
+    AC_SUBST([MPI_CPPFLAGS])
+    AC_SUBST([MPI_LIBS])
     AM_CONDITIONAL([HAVE_OMPI], [test "$linnet_have_ompi" = yes])
     AM_CONDITIONAL([BUILD_OMPI_MTL], [test "$linnet_mtl" = yes])
     AS_IF([test "$with_ompi" = yes && test "$linnet_mtl" != yes],
