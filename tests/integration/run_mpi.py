@@ -183,6 +183,7 @@ def parse(argv):
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
     parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
     args.build = args.build.resolve()
@@ -201,7 +202,14 @@ def main(argv):
         print("SKIP: no Open MPI, or no such case")
         return SKIP
     compile_programs(args.build, mpicc)
-    failed = [case.name for case in cases if run(case, args)]
+    failed = []
+    for case in cases:
+        wrong = run(case, args)
+        if wrong:
+            failed.append(case.name)
+        if args.results:
+            with open(args.results, "a", encoding="utf-8") as table:
+                print("fail" if wrong else "pass", "run_mpi", f"{case.name} ({args.pml})", wrong, sep="\t", file=table)
     print(f"{len(cases) - len(failed)} of {len(cases)} passed")
     return 1 if failed else 0
 
