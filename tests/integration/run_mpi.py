@@ -50,7 +50,7 @@ CASES = [
     Case("probes"),
     Case("probes", ranks=4),
     Case("cancel", "sends", only="linnet"),
-    Case("cancel"),
+    Case("cancel", only="ob1"),
     Case("truncation", only="linnet"),
     Case("truncation", "short"),
     Case("ordering"),
