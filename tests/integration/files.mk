@@ -21,6 +21,7 @@ EXTRA_DIST += \
     integration/mpi/modes.c \
     integration/mpi/mpi_check.h \
     integration/mpi/ordering.c \
+    integration/mpi/other_release.c \
     integration/mpi/persistent.c \
     integration/mpi/probes.c \
     integration/mpi/self.c \
