@@ -21,4 +21,6 @@ liblinnet_sys_la_SOURCES = \
     sys/process.h \
     sys/system_clock.h \
     sys/thread.cc \
-    sys/thread.h
+    sys/thread.h \
+    sys/timer_fd.cc \
+    sys/timer_fd.h
