@@ -15,12 +15,17 @@ liblinnet_sys_la_SOURCES = \
     sys/fd.h \
     sys/futex.cc \
     sys/futex.h \
+    sys/inet_address.cc \
+    sys/inet_address.h \
+    sys/interface_choice.cc \
     sys/memfd.cc \
     sys/memfd.h \
+    sys/net_interfaces.cc \
+    sys/net_interfaces.h \
     sys/process.cc \
     sys/process.h \
     sys/system_clock.h \
+    sys/tcp_socket.cc \
+    sys/tcp_socket.h \
     sys/thread.cc \
-    sys/thread.h \
-    sys/timer_fd.cc \
-    sys/timer_fd.h
+    sys/thread.h
