@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// LoopbackTransport: see loopback_transport.h.
+#include "transport/loopback/loopback_transport.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace linnet {
+
+namespace {
+
+// Packets up to this size are put together and handed up whole; longer ones are copied where the sink wants them.
+constexpr std::size_t kWholeMax = 16 * 1024;
+
+constexpr TransportCaps kCaps{
+    .name = "loopback",
+    .lane_packet_max = 128 * 1024,
+    .separate_bulk = false,
+    .direct_links = true,
+    .latency = Nanos{100},
+    .bytes_per_ns = 10.0,
+};
+
+void copy_into(const Landing& landing, std::span<const std::byte> payload) noexcept
+{
+    if (const std::size_t n = std::min(landing.room, payload.size()); n != 0) {
+        std::memcpy(landing.to, payload.data(), n);
+    }
+}
+
+}   // namespace
+
+const TransportCaps& LoopbackTransport::caps() const noexcept { return kCaps; }
+
+Status LoopbackTransport::open(TransportSink& sink, wire::EndpointName& name) noexcept
+{
+    auto doorbell = EventFd::open(log_);
+    if (!doorbell.ok()) {
+        return doorbell.status();
+    }
+    whole_.reset(new (std::nothrow) std::byte[kWholeMax]);
+    if (whole_ == nullptr) {
+        return Status::kNoMemory;
+    }
+    doorbell_ = std::move(doorbell).value();
+    sink_ = &sink;
+    own_id_ = name.endpoint_id.get();
+    return Status::kOk;
+}
+
+bool LoopbackTransport::reaches(const wire::EndpointName& name) const noexcept { return own_id_ != 0 && name.endpoint_id.get() == own_id_; }
+
+// ---- the queue ----
+
+LoopbackTransport::Link* LoopbackTransport::find(LinkId id) noexcept
+{
+    const auto it = std::find_if(links_.begin(), links_.end(), [id](const Link& l) { return l.id == id; });
+    return it != links_.end() ? &*it : nullptr;
+}
+
+bool LoopbackTransport::alive(LinkId id) noexcept
+{
+    MutexLock lock{lock_};
+    return find(id) != nullptr;
+}
+
+bool LoopbackTransport::push(const Item& item) noexcept
+{
+    try {
+        queue_.push_back(item);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    if (asleep_) {
+        asleep_ = false;
+        rung_ = true;
+        doorbell_.signal();
+    }
+    return true;
+}
+
+// The next item of a link that still lives, which is copied to `link`.
+bool LoopbackTransport::pop(Item& item, Link& link) noexcept
+{
+    MutexLock lock{lock_};
+    while (!queue_.empty()) {
+        item = queue_.front();
+        queue_.pop_front();
+        Link* const l = find(item.link);
+        if (l == nullptr) {
+            continue;
+        }
+        l->up = true;
+        if (item.kind == ItemKind::kLane || item.kind == ItemKind::kBulk) {
+            --l->queued;
+        } else if (item.kind == ItemKind::kWritable) {
+            l->full = false;
+        }
+        link = *l;
+        return true;
+    }
+    return false;
+}
+
+bool LoopbackTransport::prepare_sleep() noexcept
+{
+    MutexLock lock{lock_};
+    asleep_ = queue_.empty();
+    return asleep_;
+}
+
+void LoopbackTransport::finish_sleep() noexcept
+{
+    MutexLock lock{lock_};
+    asleep_ = false;
+}
+
+// ---- links ----
+
+Result<LinkId> LoopbackTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName&) noexcept
+{
+    MutexLock lock{lock_};
+    if (closed_) {
+        return Status::kClosed;
+    }
+    Link link;
+    link.id = LinkId{next_id_++};
+    link.peer = peer;
+    link.role = role;
+    Item up;
+    up.link = link.id;
+    try {
+        links_.push_back(link);
+    } catch (const std::bad_alloc&) {
+        return Status::kNoMemory;
+    }
+    if (!push(up)) {
+        links_.pop_back();
+        return Status::kNoMemory;
+    }
+    return link.id;
+}
+
+void LoopbackTransport::drop(LinkId id) noexcept
+{
+    std::deque<Item> gone;
+    PeerId peer{};
+    {
+        MutexLock lock{lock_};
+        Link* const link = find(id);
+        if (link == nullptr) {
+            return;
+        }
+        peer = link->peer;
+        links_.erase(links_.begin() + (link - links_.data()));
+        const auto mine = std::stable_partition(queue_.begin(), queue_.end(), [id](const Item& i) { return i.link != id; });
+        gone.assign(mine, queue_.end());
+        queue_.erase(mine, queue_.end());
+    }
+    for (const Item& item : gone) {
+        if (item.kind == ItemKind::kBulk) {
+            sink_->on_bulk_sent(peer, item.cookie, false);
+        }
+    }
+}
+
+void LoopbackTransport::shutdown() noexcept
+{
+    for (;;) {
+        LinkId next{};
+        {
+            MutexLock lock{lock_};
+            closed_ = true;
+            if (links_.empty()) {
+                return;
+            }
+            next = links_.back().id;
+        }
+        drop(next);
+    }
+}
+
+// ---- sending ----
+
+SendResult LoopbackTransport::send_lane(LinkId id, std::span<const LanePacket> batch) noexcept
+{
+    MutexLock lock{lock_};
+    SendResult result;
+    Link* const link = find(id);
+    if (link == nullptr) {
+        result.down = true;
+        return result;
+    }
+    std::size_t bytes = 0;
+    while (result.taken < batch.size() && link->queued < kMaxQueued) {
+        Item item;
+        item.kind = ItemKind::kLane;
+        item.link = id;
+        item.packet = batch[result.taken];
+        if (!push(item)) {
+            break;
+        }
+        ++link->queued;
+        ++result.taken;
+        bytes += item.packet.head.size() + item.packet.payload.size();
+    }
+    counters_.add_shared(Counter::kLoopbackTxBytes, bytes);
+    // Nothing is written before poll() has handed it over; on_writable() then says so.
+    Item writable;
+    writable.kind = ItemKind::kWritable;
+    writable.link = id;
+    link->full = link->full || push(writable);
+    return result;
+}
+
+Status LoopbackTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
+{
+    MutexLock lock{lock_};
+    Link* const link = find(id);
+    if (link == nullptr) {
+        return Status::kPeerDown;
+    }
+    Item item;
+    item.link = id;
+    if (link->queued >= kMaxQueued) {
+        item.kind = ItemKind::kWritable;
+        link->full = link->full || push(item);
+        return Status::kAgain;
+    }
+    item.kind = ItemKind::kBulk;
+    item.bulk_head = head;
+    item.payload = payload;
+    item.cookie = cookie;
+    if (!push(item)) {
+        return Status::kAgain;
+    }
+    ++link->queued;
+    counters_.add_shared(Counter::kLoopbackTxBytes, sizeof head + payload.size());
+    return Status::kInProgress;
+}
+
+// ---- delivering ----
+
+void LoopbackTransport::deliver_lane(const Item& item, PeerId peer) noexcept
+{
+    const auto& [head, payload] = item.packet;
+    if (head.size() + payload.size() <= kWholeMax) {
+        std::memcpy(whole_.get(), head.data(), head.size());
+        if (!payload.empty()) {
+            std::memcpy(whole_.get() + head.size(), payload.data(), payload.size());
+        }
+        sink_->on_packet(item.link, peer, {whole_.get(), head.size() + payload.size()});
+        return;
+    }
+    const Landing landing = sink_->on_packet_begin(item.link, peer, head, payload.size());
+    if (alive(item.link)) {
+        copy_into(landing, payload);
+        sink_->on_packet_end(item.link, peer, landing.cookie, std::min(landing.room, payload.size()), true);
+    }
+}
+
+void LoopbackTransport::deliver_bulk(const Item& item, PeerId peer) noexcept
+{
+    const Landing landing = sink_->on_bulk_begin(item.link, peer, item.bulk_head);
+    if (!alive(item.link)) {
+        sink_->on_bulk_sent(peer, item.cookie, false);
+        return;
+    }
+    copy_into(landing, item.payload);
+    sink_->on_bulk_end(item.link, peer, landing.cookie, std::min(landing.room, item.payload.size()), true);
+    sink_->on_bulk_sent(peer, item.cookie, true);
+}
+
+unsigned LoopbackTransport::poll(unsigned budget) noexcept
+{
+    unsigned done = 0;
+    Item item;
+    Link link;
+    while (done < std::max(budget, 1u) && pop(item, link)) {
+        ++done;
+        switch (item.kind) {
+            case ItemKind::kUp: sink_->on_link_up(link.id, link.peer, link.role); break;
+            case ItemKind::kLane: deliver_lane(item, link.peer); break;
+            case ItemKind::kBulk: deliver_bulk(item, link.peer); break;
+            case ItemKind::kWritable: sink_->on_writable(link.peer, link.role); break;
+        }
+    }
+    MutexLock lock{lock_};
+    if (rung_ && queue_.empty()) {
+        rung_ = false;
+        doorbell_.drain();
+    }
+    return done;
+}
+
+}   // namespace linnet

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Link: one TCP connection, or the attempt to open one.
+//
+// Owner    TcpTransport's table. Slots are reused: `id` tells whom a slot stands for, and is zero while it is free.
+// Threads  `tx` by any thread under `tx_lock`; the rest by the holder of the progress token.
+// Life     kFree -> kRequested (connect(), any thread) -> kConnecting -> kAwaitWelcome -> kUp -> kFree       opener
+//          kFree -> kAwaitHello -> kAwaitConfirm -> kUp -> kFree                                             acceptor
+//          From every state to kFree when it fails, is refused, times out or is dropped.
+// Memory   An idle link holds no buffer: it borrows one only while a packet is half read.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/intrusive_list.h"
+#include "sync/lock.h"
+#include "sys/fd.h"
+#include "sys/inet_address.h"
+#include "transport/transport.h"
+
+namespace linnet::tcp {
+
+enum class LinkState : std::uint8_t { kFree, kRequested, kConnecting, kAwaitWelcome, kAwaitHello, kAwaitConfirm, kUp };
+[[nodiscard]] constexpr const char* state_text(LinkState s) noexcept
+{
+    switch (s) {
+        case LinkState::kFree: return "free";
+        case LinkState::kRequested: return "requested";
+        case LinkState::kConnecting: return "connecting";
+        case LinkState::kAwaitWelcome: return "waiting for the answer to our hello";
+        case LinkState::kAwaitHello: return "waiting for a hello";
+        case LinkState::kAwaitConfirm: return "waiting for the confirmation of a hello";
+        case LinkState::kUp: return "up";
+    }
+    return "?";
+}
+
+// What is being read. `ahead` holds bytes [begin, end) that arrived and are not handled yet: a pooled buffer on a lane, `bulk_head` on a bulk link,
+// whose packets go straight into their landing.
+struct Rx {
+    std::byte* ahead{nullptr};
+    std::uint32_t capacity{0};
+    std::uint32_t begin{0};
+    std::uint32_t end{0};
+    bool in_body{false};          // a packet is in its landing
+    Landing landing;
+    std::size_t body_left{0};     // bytes of the packet in landing that have not arrived
+    std::size_t landed{0};        // bytes of it that are in place
+    std::array<std::byte, sizeof(wire::BulkHead)> bulk_head{};
+};
+
+// What is being written: at most one packet, begun and not finished.
+struct Tx {
+    LinkId id{};                  // zero: the link is not up
+    int fd{-1};
+    std::array<iovec, 2> rest{};  // borrowed: the remaining bytes of the packet
+    unsigned pieces{0};           // of `rest`
+    bool armed{false};            // epoll watches for room
+    bool notify{false};           // on_writable() is owed
+    bool cookie_held{false};      // a bulk packet is pending
+    int error{0};                 // errno of the send that found the link broken
+    void* cookie{nullptr};
+    wire::BulkHead bulk_head;
+};
+
+inline constexpr std::size_t kHelloBuffer = kMaxHelloBytes;
+
+struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links that are being opened, or of those that ended
+    Mutex tx_lock;
+    Tx tx LINNET_GUARDED_BY(tx_lock);
+
+    // ---- token holder ----
+    LinkId id{};
+    Fd fd;
+    LinkState state{LinkState::kFree};
+    LinkRole role{LinkRole::kLane};
+    bool hot{false};
+    PeerId peer{kNoPeer};
+    std::uint32_t number{0};              // of the slot
+    std::uint32_t idle_passes{0};         // hot: direct reads in a row that found nothing
+    Rx rx;
+    InetAddress remote;
+    TimePoint deadline{TimePoint::max()};
+    std::unique_ptr<std::array<std::byte, kHelloBuffer>> hello;   // only while opening
+    std::uint32_t hello_bytes{0};
+
+    [[nodiscard]] bool up() const noexcept { return state == LinkState::kUp; }
+    // The sink knows of it: it asked for it, or accepted its hello.
+    [[nodiscard]] bool reported() const noexcept { return state != LinkState::kAwaitHello && state != LinkState::kFree; }
+};
+// Two links to each of thousands of peers: the fixed part stays far below the 8 KiB that an idle peer may cost.
+static_assert(sizeof(Link) <= 640);
+
+}   // namespace linnet::tcp

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// TcpTransport: links over TCP connections.
+//
+// What it is  The transport that always works: IPv4 or IPv6, any network, no privilege. One connection per link, so bulk data never stands in front of
+//             a small message. Connections are opened on demand and cost nothing while idle: one epoll set watches all of them, and the few that
+//             delivered lately ("hot") are read directly, without asking epoll first.
+// Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
+// Threads     As transport/transport.h says. Locks: Link::tx_lock and table_lock_, both leaves: neither is held during a sink call.
+// Blocking    Never. open() reads /proc and /sys.
+// Failure     open() answers a Status and logs why. A link ends once, by on_link_down(), with a text that names interface, addresses, errno and setting.
+// See         docs/architecture.md
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "conf/settings.h"
+#include "stats/counters.h"
+#include "sync/chunk_table.h"
+#include "sync/lock.h"
+#include "sys/epoll_set.h"
+#include "sys/event_fd.h"
+#include "sys/net_interfaces.h"
+#include "sys/tcp_socket.h"
+#include "transport/tcp/link.h"
+#include "transport/transport.h"
+
+namespace linnet::tcp {
+
+class TcpTransport final : public Transport {
+public:
+    TcpTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept;
+    ~TcpTransport() override;
+
+    [[nodiscard]] const TransportCaps& caps() const noexcept override;
+    [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
+    [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
+    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override LINNET_EXCLUDES(table_lock_);
+    [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
+    [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    void drop(LinkId link) noexcept override;
+    void shutdown() noexcept override;
+
+    // EventSource
+    unsigned poll(unsigned budget) noexcept override;
+    [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
+    [[nodiscard]] TimePoint next_timer() const noexcept override;
+
+    // For linnet-info: one verdict per address of this host. After open().
+    [[nodiscard]] const std::vector<AddressVerdict>& addresses() const noexcept { return addresses_; }
+    // Connections that were closed because they sent something else than a hello, or nothing in time. Token holder.
+    [[nodiscard]] std::uint64_t rubbish() const noexcept { return rubbish_; }
+    // Read buffers that exist. Token holder.
+    [[nodiscard]] std::size_t buffers() const noexcept { return buffers_.size(); }
+
+private:
+    static constexpr std::uint64_t kListenerTag = 0;   // epoll data that are no LinkId: generations start at 1
+    static constexpr std::uint64_t kDoorbellTag = 1;
+    static constexpr std::uint32_t kBufferBytes = 64 * 1024;
+    static constexpr unsigned kMaxHot = 64;
+
+    // ---- table (tcp_transport.cc) ----
+    [[nodiscard]] Link* slot_of(LinkId id) const noexcept { return links_.at(static_cast<std::uint32_t>(id.value)); }
+    [[nodiscard]] Link* find(LinkId id) const noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] LinkId reserve() noexcept LINNET_REQUIRES(table_lock_);
+    // A slot of the token holder's for `id`, which reserve() gave.
+    Link& occupy(LinkId id, PeerId peer, LinkRole role, const InetAddress& remote, LinkState state) noexcept LINNET_REQUIRES(token_);
+    void recycle() noexcept LINNET_REQUIRES(token_);
+    // Ends a link: frees all it holds, gives borrowed things back, and reports it when `report` and the sink knows it.
+    void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
+    void fail_link(Link& link, int error, const char* what) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] std::string describe(const Link& link, const char* what, int error, std::string_view advice) const LINNET_REQUIRES(token_);
+    [[nodiscard]] std::string interface_of(const InetAddress& local) const;
+    unsigned poll_hot(unsigned budget) noexcept LINNET_REQUIRES(token_);
+    unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
+    unsigned handle(Link& link, std::uint32_t events, unsigned budget) noexcept LINNET_REQUIRES(token_);
+    void warm(Link& link) noexcept LINNET_REQUIRES(token_);
+    void cool(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned run_timers() noexcept LINNET_REQUIRES(token_);
+
+    // ---- before the first link (setup.cc) ----
+    [[nodiscard]] Status check_descriptors() noexcept;
+    [[nodiscard]] Status choose_contact(InetAddress& contact);
+    [[nodiscard]] Status listen_on(InetAddress contact);
+    [[nodiscard]] std::string refusal_of_route(const InetAddress& to) const;
+
+    // ---- opening (opening.cc) ----
+    unsigned start_requested() noexcept LINNET_REQUIRES(token_);
+    void start(Link& link) noexcept LINNET_REQUIRES(token_);
+    void connected(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned accept_some() noexcept LINNET_REQUIRES(token_);
+    void accept_failed(int error) noexcept LINNET_REQUIRES(token_);
+    void adopt(Fd fd) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool make_room_for_stranger() noexcept LINNET_REQUIRES(token_);
+    void pause_listener() noexcept LINNET_REQUIRES(token_);
+    unsigned receive_hello(Link& link) noexcept LINNET_REQUIRES(token_);
+    void hello_arrived(Link& link) noexcept LINNET_REQUIRES(token_);
+    void welcome_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    void confirm_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool send_hello(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    void stranger_gone(Link& link, const char* why) noexcept LINNET_REQUIRES(token_);
+    void bring_up(Link& link) noexcept LINNET_REQUIRES(token_);
+
+    // ---- receiving (receive.cc) ----
+    unsigned receive(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] IoResult read_some(Link& link, std::size_t& asked) noexcept LINNET_REQUIRES(token_);
+    unsigned arrived(Link& link, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
+    unsigned parse_lane(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned parse_bulk(Link& link) noexcept LINNET_REQUIRES(token_);
+    void begin_body(Link& link, const Landing& landing, std::size_t payload_bytes, std::span<const std::byte> here) noexcept LINNET_REQUIRES(token_);
+    void end_body(Link& link, bool ok) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool take_buffer(Rx& rx) noexcept LINNET_REQUIRES(token_);
+    void return_buffer(Rx& rx) noexcept LINNET_REQUIRES(token_);
+
+    // ---- sending (send.cc) ----
+    void wait_for_room(Link& link) noexcept LINNET_REQUIRES(link.tx_lock);
+    void send_broke(Link& link, int error) noexcept LINNET_REQUIRES(link.tx_lock);
+    unsigned flush(Link& link) noexcept LINNET_REQUIRES(token_);
+
+    const Settings& settings_;
+    const Clock& clock_;
+    Log& log_;
+    Counters& rx_counters_;   // token holder
+    Counters& tx_counters_;   // any thread
+    TransportSink* sink_{nullptr};
+
+    // Constant after open().
+    EpollSet epoll_;
+    EventFd doorbell_;         // connect() was called: poll() has something to start
+    Fd listener_;
+    InetAddress contact_;
+    TcpSocketOptions socket_options_;
+    std::vector<AddressVerdict> addresses_;
+    unsigned hot_limit_{0};
+    Nanos connect_timeout_{};
+
+    ChunkTable<Link> links_;
+    mutable Mutex table_lock_;
+    std::vector<std::uint32_t> free_ LINNET_GUARDED_BY(table_lock_);
+    std::vector<std::uint32_t> generations_ LINNET_GUARDED_BY(table_lock_);   // by slot: of its latest id
+    struct Request {
+        LinkId id;
+        PeerId peer;
+        LinkRole role;
+        InetAddress to;
+    };
+    std::vector<Request> requests_ LINNET_GUARDED_BY(table_lock_);
+    bool closed_ LINNET_GUARDED_BY(table_lock_){false};
+
+    std::atomic<unsigned> writers_waiting_{0};   // links that epoll watches for room; relaxed: only a hint when to ask epoll
+
+    mutable Role token_;
+    std::array<Link*, kMaxHot> hot_ LINNET_GUARDED_BY(token_){};
+    unsigned hot_count_ LINNET_GUARDED_BY(token_){0};
+    unsigned passes_ LINNET_GUARDED_BY(token_){0};      // since epoll was asked
+    unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
+    bool polling_ LINNET_GUARDED_BY(token_){false};
+    IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
+    IntrusiveList<Link> opening_ LINNET_GUARDED_BY(token_);
+    unsigned strangers_ LINNET_GUARDED_BY(token_){0};      // accepted, no hello yet
+    TimePoint due_ LINNET_GUARDED_BY(token_){TimePoint::max()};            // nothing in opening_ is due before
+    TimePoint listen_again_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // the listener is paused until then
+    Fd spare_ LINNET_GUARDED_BY(token_);
+    std::vector<std::unique_ptr<std::byte[]>> buffers_;   // all that exist
+    std::vector<std::byte*> free_buffers_ LINNET_GUARDED_BY(token_);
+    std::unique_ptr<std::byte[]> scratch_;                // where unwanted bytes are read to
+    std::uint64_t rubbish_{0};
+    LogThrottle rubbish_throttle_;
+    LogThrottle descriptor_throttle_;
+};
+
+}   // namespace linnet::tcp
