@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# contract: what every transport promises, on every transport
+
+test_programs += contract_test
+contract_test_SOURCES = \
+    contract/endpoint.cc \
+    contract/endpoint.h \
+    contract/transport_contract_test.cc
+contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la $(libs_transport_tcp)
