@@ -6,7 +6,9 @@ dnl Sets
 dnl   BUILD_OMPI_MTL     conditional: build the component mca_mtl_linnet.so
 dnl   HAVE_OMPI          conditional: Open MPI's mpicc and mpirun work, whether or not the component can be built
 dnl   OMPI_CPPFLAGS      internal headers        OMPI_VERSION, OMPI_MAJOR   of the installed Open MPI
+dnl   OMPI_CFLAGS        what their inline functions need
 dnl   OMPI_MPICC, OMPI_MPIRUN                    its commands
+dnl   MPI_CPPFLAGS, MPI_LIBS                     what its mpicc adds, for MPI programs built with our own compiler
 dnl   ompimcadir         where the component is installed: $(libdir)/openmpi, or --with-ompi-plugindir
 AC_DEFUN([LINNET_OMPI], [
     AC_ARG_WITH([ompi],
@@ -19,7 +21,7 @@ AC_DEFUN([LINNET_OMPI], [
         [], [with_ompi_plugindir=no])
 
     linnet_mtl=yes
-    OMPI_CPPFLAGS= OMPI_VERSION= OMPI_MAJOR=0 OMPI_INFO= OMPI_MPICC= OMPI_MPIRUN=
+    OMPI_CPPFLAGS= OMPI_CFLAGS= OMPI_VERSION= OMPI_MAJOR=0 OMPI_INFO= OMPI_MPICC= OMPI_MPIRUN= MPI_CPPFLAGS= MPI_LIBS=
     AS_CASE([$with_ompi],
         [no], [linnet_mtl="switched off by --without-ompi"],
         [check|yes], [linnet_ompi_path=$PATH],
@@ -45,9 +47,16 @@ AC_DEFUN([LINNET_OMPI], [
         [ompimcadir=$with_ompi_plugindir])
     AC_SUBST([ompimcadir])
     AC_SUBST([OMPI_CPPFLAGS])
+    AC_SUBST([OMPI_CFLAGS])
     AC_SUBST([OMPI_VERSION])
     AC_SUBST([OMPI_MAJOR])
-    AS_IF([test -n "$OMPI_MPICC" && test -n "$OMPI_MPIRUN"], [linnet_have_ompi=yes], [linnet_have_ompi=no])
+    AS_IF([test -n "$OMPI_MPICC" && test -n "$OMPI_MPIRUN"],
+        [linnet_have_ompi=yes
+         MPI_CPPFLAGS=`$OMPI_MPICC --showme:compile`
+         MPI_LIBS=`$OMPI_MPICC --showme:link`],
+        [linnet_have_ompi=no])
+    AC_SUBST([MPI_CPPFLAGS])
+    AC_SUBST([MPI_LIBS])
     AM_CONDITIONAL([HAVE_OMPI], [test "$linnet_have_ompi" = yes])
     AM_CONDITIONAL([BUILD_OMPI_MTL], [test "$linnet_mtl" = yes])
     AS_IF([test "$with_ompi" = yes && test "$linnet_mtl" != yes],
@@ -80,6 +89,34 @@ AC_DEFUN([LINNET_OMPI_HEADERS], [
         [AC_MSG_RESULT([no])
          linnet_mtl=no])
     CPPFLAGS=$linnet_save_CPPFLAGS
+    AS_IF([test "$linnet_mtl" = yes], [LINNET_OMPI_INT128])
     AS_IF([test "$linnet_mtl" = yes && test "$OMPI_MAJOR" != 4],
         [linnet_mtl="written for Open MPI 4.1, found $OMPI_VERSION"])
+])
+
+dnl Its free lists swap 16 bytes at once, inline; without the flag that Open MPI was built with, the compiler calls a function which does not exist.
+AC_DEFUN([LINNET_OMPI_INT128], [
+    AC_MSG_CHECKING([for the flag of a 16-byte compare and swap])
+    linnet_save_CPPFLAGS=$CPPFLAGS
+    linnet_save_CFLAGS=$CFLAGS
+    linnet_int128=unavailable
+    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS"
+    for linnet_flag in "" -mcx16; do
+        CFLAGS="$linnet_save_CFLAGS $linnet_flag"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM([[
+            #include "opal_config.h"
+            #if OPAL_HAVE_SYNC_BUILTIN_CSWAP_INT128
+            __int128 value;
+            #else
+            long value;
+            #endif
+        ]], [[return !__sync_bool_compare_and_swap(&value, 0, 1);]])],
+            [linnet_int128=${linnet_flag:-none}
+             OMPI_CFLAGS=$linnet_flag
+             break])
+    done
+    CPPFLAGS=$linnet_save_CPPFLAGS
+    CFLAGS=$linnet_save_CFLAGS
+    AC_MSG_RESULT([$linnet_int128])
+    AS_IF([test "$linnet_int128" = unavailable], [linnet_mtl="the compiler lacks a 16-byte compare and swap"])
 ])

@@ -6,7 +6,16 @@ noinst_LTLIBRARIES += liblinnet-progress.la
 liblinnet_la_LIBADD += liblinnet-progress.la
 liblinnet_progress_la_SOURCES = \
     progress/event_source.h \
+    progress/event_thread.cc \
     progress/gap_predictor.h \
+    progress/progress_engine.cc \
     progress/progress_engine.h \
     progress/ticks.h \
-    progress/token.h
+    progress/token.h \
+    progress/wait.cc \
+    progress/wait_list.cc \
+    progress/wait_list.h \
+    progress/waiting_policy.cc \
+    progress/waiting_policy.h
+
+EXTRA_DIST += progress/README.md

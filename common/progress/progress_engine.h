@@ -13,7 +13,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <span>
+#include <vector>
 
 #include "base/annotations.h"
 #include "base/clock.h"
@@ -25,14 +26,15 @@
 #include "progress/gap_predictor.h"
 #include "progress/ticks.h"
 #include "progress/token.h"
+#include "progress/wait_list.h"
+#include "progress/waiting_policy.h"
+#include "stats/counters.h"
+#include "sys/epoll_set.h"
+#include "sys/event_fd.h"
+#include "sys/thread.h"
+#include "sys/timer_fd.h"
 
 namespace linnet {
-
-enum class ProgressPolicy : std::uint8_t {
-    kAdaptive,   // spin for about twice the cost of a wake-up, then sleep; hardly spin when the cores are contended
-    kSpin,       // never sleep inside host_progress() or wait(), but give way when the cores are contended
-    kBlock,      // sleep as soon as there is nothing to do
-};
 
 // What the event thread does now; a word of the statistics page.
 enum class EventThreadState : std::uint32_t {
@@ -42,22 +44,7 @@ enum class EventThreadState : std::uint32_t {
     kArmed = 3,    // in epoll on all sources
 };
 
-// All written by one thread at a time (the holder of the token, or the event thread); read them from anywhere.
-struct ProgressCounters {
-    using Counter = std::atomic<std::uint64_t>;
-    Counter polls{0};                   // passes over the sources, by anybody
-    Counter event_thread_polls{0};      // of these, by the event thread
-    Counter host_sleeps{0};             // sleeps of a host thread on the sources
-    Counter host_sleeps_empty{0};       // of these, ended by time
-    Counter yields{0};                  // sched_yield while spinning
-    Counter contended{0};               // times that spinning found the core wanted by others
-    alignas(kCacheLine) Counter event_thread_wakeups{0};   // returns from a sleep, of whatever state
-    Counter event_thread_spurious{0};                      // of these: woken by an arrival, but the host polls
-    Counter event_thread_look_ins{0};                      // of these: by the look-in timer
-    alignas(kCacheLine) Counter arms{0};                   // times a leaving host woke the event thread (any thread; relaxed)
-};
-
-class ProgressEngine {
+class ProgressEngine final : private TokenAudience {
 public:
     struct Config {
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
@@ -72,7 +59,8 @@ public:
         ReadyRef has_completions{};
     };
 
-    ProgressEngine(const Config& config, const Clock& clock, Log& log);
+    // Borrows clock, stats and log. Counts app_*, event_thread_* there.
+    ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log);
     ~ProgressEngine();   // stop()
     ProgressEngine(const ProgressEngine&) = delete;
     ProgressEngine& operator=(const ProgressEngine&) = delete;
@@ -94,7 +82,7 @@ public:
     // steps back. Not from inside poll().
     void take_token() noexcept LINNET_ACQUIRE(token_);
     // Before letting go, wakes whoever should poll next.
-    void release_token() noexcept LINNET_RELEASE(token_) { token_.release(); }
+    void release_token() noexcept LINNET_RELEASE(token_);
     [[nodiscard]] Token& token() noexcept LINNET_RETURN_CAPABILITY(token_) { return token_; }
 
     // ---- the host's threads ----
@@ -138,19 +126,111 @@ public:
 
     // ---- to look at ----
 
-    [[nodiscard]] const ProgressCounters& counters() const noexcept { return counters_; }
-    [[nodiscard]] EventThreadState event_thread_state() const noexcept;
-    // What start() measured, and what follows from it and from the number of ranks.
-    [[nodiscard]] Nanos wake_cost() const noexcept;
-    [[nodiscard]] Nanos spin_time() const noexcept;
-    [[nodiscard]] bool contended() const noexcept;   // the cores are wanted by others: spin little
+    [[nodiscard]] EventThreadState event_thread_state() const noexcept
+    {
+        return static_cast<EventThreadState>(event_state_.load(std::memory_order_seq_cst));
+    }
+    // What start() measured, and what follows from it.
+    [[nodiscard]] Nanos wake_cost() const noexcept { return wake_cost_; }
+    [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
+    // The cores are wanted by others: spin little.
+    [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }
 
 private:
-    class Machinery;
+    static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2, kEventBellTag = 3;   // sources have 0
+    static constexpr std::uint32_t kRun = UINT32_MAX;
 
-    std::atomic<std::int64_t> open_work_{0};
-    ProgressCounters counters_;
-    std::unique_ptr<Machinery> machinery_;   // before token_, which speaks to it
+    // ---- between threads (progress_engine.cc) ----
+    [[nodiscard]] Status open_sets();
+    [[nodiscard]] Status watch_sources();
+    void token_released() noexcept override;   // a release found an audience
+    void let_go() noexcept LINNET_RELEASE(token_);
+    void wake_ready() noexcept;
+    void arm() noexcept LINNET_EXCLUDES(token_);
+    void wake_event_thread() noexcept;
+    unsigned pass(unsigned budget, StatsRole role) noexcept LINNET_REQUIRES(token_);
+    bool prepare_sources() noexcept LINNET_REQUIRES(token_);   // false: there is work already
+    void finish_sources() noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] TimePoint next_timer() const noexcept LINNET_REQUIRES(token_);
+
+    // ---- host threads (wait.cc) ----
+    bool sleep_holding_token(ReadyRef ready, TimePoint until) noexcept LINNET_REQUIRES(token_);   // false: ended by time
+    void take_rings(std::span<const EpollEvent> events, unsigned n) noexcept LINNET_REQUIRES(token_);
+    void note_lost_time() noexcept LINNET_REQUIRES(token_);
+    void give_way() noexcept;
+    [[nodiscard]] Spin::Step next_step_of_row() noexcept LINNET_REQUIRES(token_);
+    unsigned host_progress_second(unsigned budget) noexcept LINNET_EXCLUDES(token_);
+    void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
+    // True: the caller has the token now. False: ready(), time over, called and not needed, or nothing at all.
+    [[nodiscard]] bool follow(ReadyRef ready, TimePoint deadline) noexcept LINNET_TRY_ACQUIRE(true, token_);
+
+    // ---- the event thread (event_thread.cc) ----
+    static void event_thread_entry(void* self) noexcept;
+    void event_thread_run() noexcept LINNET_EXCLUDES(token_);
+    void event_thread_armed() noexcept LINNET_EXCLUDES(token_);
+    void event_thread_parked() noexcept LINNET_EXCLUDES(token_);
+    void event_thread_look_in() noexcept LINNET_EXCLUDES(token_);
+    [[nodiscard]] bool host_is_away() const noexcept;
+    [[nodiscard]] Nanos event_thread_patience() const noexcept;
+    void set_event_state(EventThreadState s) noexcept
+    {
+        event_state_.store(static_cast<std::uint32_t>(s), std::memory_order_seq_cst);
+    }
+    void measure_wake_cost() noexcept;
+    void answer_measurement() noexcept;
+    void ready_to_run() noexcept;
+
+    // constant after start()
+    const Config config_;
+    const Clock& clock_;
+    Stats& stats_;
+    Log& log_;
+    std::vector<EventSource*> sources_;
+    EpollSet host_set_, event_set_;   // the same sources; each with a bell of its own, so that nobody takes another one's ring
+    EventFd host_bell_, event_bell_;
+    TimerFd host_timer_;              // in host_set_, for wait_fd()
+    Thread thread_;
+    std::uint32_t owner_pid_{0};
+    bool started_{false};
+    Nanos wake_cost_{0};
+    Nanos spin_time_{0};
+    Spin::Budget spin_budget_{};
+    Ticks arm_gap_{0}, away_{0}, slow_yield_{0};
+
+    // the host's threads, at each entry
+    alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
+    std::atomic<Ticks> last_gap_{0};
+    GapPredictor gaps_;
+    alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};
+
+    // words between threads; docs/threading.md says which pairs with which
+    alignas(kCacheLine) std::atomic<std::uint32_t> kicks_{0};
+    std::atomic<std::uint32_t> crossing_{0};    // completions on one side, sleepers' last look on the other
+    std::atomic<std::uint32_t> token_seq_{0};   // futex of take_token()
+    std::atomic<bool> sleeper_{false};          // a holder of the token sleeps in host_set_, or is about to
+    std::atomic<bool> fd_armed_{false};         // the host sleeps on wait_fd(), or is about to
+    std::atomic<bool> stopping_{false};
+    alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState; futex of the parked event thread
+    std::atomic<bool> arm_request_{false};      // the host left for long and has not come back
+    std::atomic<unsigned> connected_{0};
+    std::atomic<std::uint32_t> ping_{0}, pong_{0};   // start() measures with them
+
+    // the event thread
+    bool called_by_arrival_{false};
+
+    // the holder of the token
+    alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
+    bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
+    std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass
+    TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
+    TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
+    Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
+    Ticks row_stamp_ LINNET_GUARDED_BY(token_){0};                           // its last call
+    std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
+    std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then
+
+    Crowd crowd_;
+    WaitList followers_;
     Token token_;
 };
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "base/clock.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <x86intrin.h>
 #endif
@@ -30,5 +32,24 @@ using Ticks = std::uint64_t;
     return static_cast<Ticks>(t.tv_sec) * 1'000'000'000u + static_cast<Ticks>(t.tv_nsec);
 #endif
 }
+
+// How many ticks a duration has. Measured, not asked: good to about a percent, which is plenty here.
+//
+// Threads: one until measured, then any.
+class TickScale {
+public:
+    // `ticks` and `nanos` passed between the same two moments; at least some 50 us.
+    void measured(Ticks ticks, Nanos nanos) noexcept
+    {
+        if (ticks != 0 && nanos > Nanos::zero()) {
+            per_nano_ = static_cast<double>(ticks) / static_cast<double>(nanos.count());
+        }
+    }
+    [[nodiscard]] Ticks ticks(Nanos d) const noexcept { return static_cast<Ticks>(static_cast<double>(d.count()) * per_nano_); }
+    [[nodiscard]] Nanos nanos(Ticks t) const noexcept { return Nanos{static_cast<Nanos::rep>(static_cast<double>(t) / per_nano_)}; }
+
+private:
+    double per_nano_{1.0};
+};
 
 }   // namespace linnet

@@ -49,8 +49,13 @@ public:
     }
     void release() noexcept LINNET_RELEASE()
     {
-        holder_.exchange(0, std::memory_order_seq_cst);                 // (R)
-        if (audience_.load(std::memory_order_seq_cst) != 0) {           // (L)
+        holder_.exchange(0, std::memory_order_seq_cst);   // (R)
+        call_audience();
+    }
+    // After (R), and by a thread that was called and did not take the token: the call goes on to another one.
+    void call_audience() noexcept
+    {
+        if (audience_.load(std::memory_order_seq_cst) != 0) {   // (L)
             listener_.token_released();
         }
     }
@@ -61,6 +66,7 @@ public:
 
     // ---- for the engine ----
 
+    [[nodiscard]] bool has_audience() const noexcept { return audience_.load(std::memory_order_seq_cst) != 0; }
     // A thread is about to sleep for want of the token, or is up again. Between the two, releases call token_released().
     void join_audience() noexcept { audience_.fetch_add(1, std::memory_order_seq_cst); }    // (S)
     void leave_audience() noexcept { audience_.fetch_sub(1, std::memory_order_seq_cst); }

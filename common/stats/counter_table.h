@@ -19,7 +19,8 @@ enum class Counter : std::uint8_t {
     kEagerSent, kRndvSent, kRndvReceived, kUnexpected, kTruncated, kCanceled, kActiveSent, kActiveReceived, kRmaOperations,
     kCompletions,
     // sessions
-    kConnects, kReconnects, kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kStaleBulkDropped, kUnexpectedDropped, kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
+    kConnects, kReconnects, kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kStaleBulkDropped, kUnexpectedDropped,
+    kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
     // transports
     kTcpTxBytes, kTcpRxBytes, kTcpTxCalls, kTcpRxCalls, kTcpConnects, kTcpAccepts, kTcpReconnects, kLoopbackTxBytes,
     // progress

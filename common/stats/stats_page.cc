@@ -159,13 +159,16 @@ Result<StatsPageView> read_stats_page(std::span<const std::byte> memory)
     if (version != kStatsPageVersion || get(page.page_bytes) != kStatsPageBytes) {
         return version == 0 ? Status::kInvalid : Status::kUnsupported;
     }
-    // An update takes about a microsecond, ten times a second: meeting one twice is rare, a hundred times means a dead writer.
+    // An update takes some microseconds, ten times a second: meeting one is rare, a hundred times means a dead writer.
     constexpr int kTries = 100;
     StatsPageView view;
-    for (int i = 0; i < kTries && !view.whole; ++i) {
+    for (int i = 1; i <= kTries && !view.whole; ++i) {
         const std::uint64_t before = page.turn.load(std::memory_order_acquire);   // (1)
-        view = copy(page);
-        view.whole = (before & 1) == 0 && page.turn.load(std::memory_order_relaxed) == before;   // (3)
+        const bool resting = (before & 1) == 0;
+        if (resting || i == kTries) {
+            view = copy(page);
+            view.whole = resting && page.turn.load(std::memory_order_relaxed) == before;   // (3)
+        }
     }
     return view;
 }

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# The measurements: which program, how many ranks, which points, and what the main numbers are.
+
+import dataclasses
+
+NETWORK_PEERS = ("btl_tcp", "btl_tcp_epoll", "btl_tcp_thread", "btl_tcp_yield", "ofi_tcp", "ucx_tcp")
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    name: str
+    text: str
+    program: str
+    args: tuple = ()
+    main: tuple = ()            # metrics that a claim means if it names none; empty: all of them
+    lab: dict = dataclasses.field(default_factory=lambda: {"hosts": "2"})
+    per_host: int = 1
+    pin: bool = True            # rank i on core i
+    raw: bool = False           # bench/micro/raw_tcp can do it
+    peers: tuple = NETWORK_PEERS
+    idle: tuple = ()            # one job for each number of idle ranks
+    seconds: float = 2.0        # measured time of a turn
+
+    def jobs(self, idle, hosts, per_host):
+        """The mpirun jobs of one turn: (ranks, slots per host, options)."""
+        if not self.idle:
+            return [(hosts * per_host, per_host, [])]
+        counts = idle or self.idle
+        return [(n + 2, max(1, -(-(n + 2) // hosts)), ["--map-by", "node"]) for n in counts]
+
+
+_RATED = {"hosts": "2", "topology": "switch"}
+
+MEASUREMENTS = {m.name: m for m in (
+    Measurement("pingpong", "half round trip, the same buffers for every message", "pingpong", raw=True),
+    Measurement("pingpong-fresh", "half round trip, a new buffer for every message", "pingpong", ("--fresh",)),
+    Measurement("oneway", "one-way bandwidth, buffers reused", "stream", ("--mode", "oneway"), raw=True),
+    Measurement("oneway-fresh", "one-way bandwidth, fresh buffers", "stream", ("--mode", "oneway", "--fresh")),
+    Measurement("twoway", "two-way bandwidth, buffers reused", "stream", ("--mode", "twoway")),
+    Measurement("twoway-fresh", "two-way bandwidth, fresh buffers", "stream", ("--mode", "twoway", "--fresh")),
+    Measurement("rate", "8-byte messages per second, window of 64", "stream", ("--mode", "rate", "--sizes", "8"),
+                seconds=1),
+    Measurement("expected", "all receives posted before the sender starts: bandwidth, CPU of both sides", "burst",
+                ("--mode", "expected"), main=("bandwidth",)),
+    Measurement("unexpected", "all messages sent before a receive is posted: bandwidth, CPU of both sides", "burst",
+                ("--mode", "unexpected"), main=("bandwidth",)),
+    Measurement("fig10", "a receiver that computes 1, 10, 100 million increments before it waits", "fig10",
+                lab={**_RATED, "rate": "1gbit"}, seconds=3),
+    Measurement("overlap-1g", "communication hidden behind 4 ms of computing, 256 KB at 1 Gbit/s", "overlap",
+                ("--sizes", "256K", "--compute-ms", "4"), lab={**_RATED, "rate": "1gbit"},
+                main=tuple(f"hidden, computing on {side}" for side in ("sender", "receiver", "both"))),
+    Measurement("overlap-10g", "communication hidden behind 1.5 ms of computing, 1 MB at 10 Gbit/s", "overlap",
+                ("--sizes", "1M", "--compute-ms", "1.5"), lab={**_RATED, "rate": "10gbit"},
+                main=tuple(f"hidden, computing on {side}" for side in ("sender", "receiver", "both"))),
+    Measurement("idle", "an active pair among idle connected ranks; cost of an empty poll", "idle", idle=(0, 30, 126),
+                main=("half-round-trip, 8 B",), peers=("btl_tcp", "btl_tcp_epoll", "ofi_tcp", "ucx_tcp"), seconds=1.5),
+    Measurement("collectives", "ten collective operations at 16 B, 4 KB, 64 KB, 4 MB", "collectives",
+                lab={"hosts": "4"}, per_host=2, pin=False, seconds=3),
+    Measurement("blocked", "CPU share of a rank that is blocked in MPI_Recv", "blocked", seconds=1),
+)}

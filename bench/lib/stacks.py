@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# The stacks that are compared: what selects each, and which way its bytes must take.
+
+import dataclasses
+import pathlib
+
+HOSTS = "hosts"  # between hosts: the bytes cross the interfaces
+HOST = "host"    # within one host: the interface must stay quiet
+
+
+class StackError(RuntimeError):
+    """The stack cannot be run here; the text says what is missing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stack:
+    name: str
+    text: str
+    mca: dict = dataclasses.field(default_factory=dict)
+    env: dict = dataclasses.field(default_factory=dict)
+    places: tuple = (HOSTS, HOST)
+    memory_only: bool = False   # within a host not even the loopback interface may carry the payload
+    linnet: str = ""            # transport whose counter must account for the payload; "any": all together
+    raw: bool = False           # not MPI at all: the floor, from bench/micro
+
+    def mpirun_options(self):
+        options = []
+        for name, value in self.mca.items():
+            options += ["--mca", name, value]
+        for name, value in self.env.items():
+            options += ["-x", f"{name}={value}"]
+        return options
+
+
+def _ob1(btl, **more):
+    return {"pml": "ob1", "btl": btl, **more}
+
+
+def _linnet(transport, text, **more):
+    mca = {"pml": "cm", "mtl": "linnet"}
+    if transport:
+        mca["mtl_linnet_transports"] = transport
+    return Stack(f"linnet-{transport}" if transport else "linnet", text, mca, linnet=transport or "any", **more)
+
+
+# Debian's openmpi-mca-params.conf switches mtl ofi and pml ucx off; naming them here switches them on again.
+STACKS = {s.name: s for s in (
+    Stack("btl_tcp", "Open MPI's TCP BTL as it comes", _ob1("tcp,self")),
+    Stack("btl_tcp_epoll", "TCP BTL, epoll instead of poll", _ob1("tcp,self", opal_event_include="epoll")),
+    Stack("btl_tcp_thread", "TCP BTL with its progress thread", _ob1("tcp,self", btl_tcp_progress_thread="1")),
+    Stack("btl_tcp_yield", "TCP BTL, ranks yield when idle", _ob1("tcp,self", mpi_yield_when_idle="1")),
+    Stack("ompi", "Open MPI's own choice on Ethernet: TCP BTL and shared memory", _ob1("tcp,vader,self")),
+    Stack("ompi_yield", "the same, ranks yield when idle", _ob1("tcp,vader,self", mpi_yield_when_idle="1")),
+    Stack("ofi_tcp", "libfabric, tcp provider", {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "tcp;ofi_rxm"},
+          {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}, places=(HOSTS,)),
+    Stack("ucx_tcp", "UCX over TCP", {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},
+          {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
+    Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
+    Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
+    _linnet("", "Linnet, its own choice of transport"),
+    _linnet("tcp", "Linnet over TCP"),
+    _linnet("udp", "Linnet over UDP"),
+    _linnet("eth", "Linnet over raw Ethernet frames", places=(HOSTS,)),
+    _linnet("shm", "Linnet over shared memory", places=(HOST,), memory_only=True),
+)}
+
+COMPONENT = "mca_mtl_linnet.so"
+
+
+def find_component(prefix, build):
+    """The folder of Linnet's component: below an installation prefix, or in a build tree."""
+    tried = []
+    if prefix:
+        tried += [pathlib.Path(prefix) / "lib" / "openmpi"]
+    elif build:
+        tried += [pathlib.Path(build) / "ompi_mtl" / ".libs"]
+    for folder in tried:
+        if (folder / COMPONENT).exists():
+            return folder.resolve()
+    where = " or ".join(str(f / COMPONENT) for f in tried) or "nowhere: give --linnet-prefix or --build"
+    raise StackError(f"Linnet's Open MPI component is not there (looked for {where})")
+
+
+def with_component(stack, folder, libraries):
+    """The same stack, finding the component in `folder` and its libraries in `libraries`, on every host."""
+    path = f"{folder}:SYSTEM_DEFAULT:USER_DEFAULT"
+    mca = {"mca_base_component_path": path, "mca_base_component_show_load_errors": "1", **stack.mca}
+    return dataclasses.replace(stack, mca=mca, env={"LD_LIBRARY_PATH": libraries, **stack.env})
+
+
+def select(names, place):
+    """The named stacks, checked for the place in which they will run."""
+    chosen = []
+    for name in names:
+        if name not in STACKS:
+            raise StackError(f"unknown stack {name!r}; there are: {', '.join(STACKS)}")
+        if place not in STACKS[name].places:
+            raise StackError(f"{name} does not run {'between hosts' if place == HOSTS else 'within one host'}")
+        chosen.append(STACKS[name])
+    if len({s.name for s in chosen}) != len(chosen):
+        raise StackError("a stack is named twice")
+    return chosen

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# Runs every benchmark program over stock MPI with full verification, and one over an MPI that corrupts a byte.
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ.get("top_builddir", ".")) / "bench" / "mpi"
+# Not named OMPI_MPICC: that variable tells Open MPI's mpicc which compiler to start, and it would start itself for ever.
+MPIRUN = os.environ.get("LINNET_MPIRUN") or shutil.which("mpirun")
+MPICC = os.environ.get("LINNET_MPICC") or shutil.which("mpicc")
+
+# A receive that spoils the last byte of what arrived, below the program and above MPI.
+CORRUPTER = """
+#include <mpi.h>
+int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status)
+{
+    const int result = PMPI_Recv(data, count, type, source, tag, comm, status);
+    if (tag == 1 && count > 0)
+        ((unsigned char*)data)[count - 1] ^= 0x40;
+    return result;
+}
+"""
+
+
+def mpirun(program, *args, ranks=2, limit=60, preload=None):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    export = ["-x", f"LD_PRELOAD={preload}"] if preload else []
+    return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
+                           "vader,self", "--mca", "mpi_yield_when_idle", "1", *export, "-np", str(ranks),
+                           str(BUILD / program), *args],
+                          env=environment, capture_output=True, text=True, timeout=limit + 30, check=False)
+
+
+class ProgramTest(unittest.TestCase):
+    def rows(self, program, *args, ranks=2):
+        done = mpirun(program, "--seconds", "0.2", "--limit", "60", *args, ranks=ranks)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in done.stdout.splitlines() if line.startswith('{"bench":')]
+        self.assertEqual(len(lines), 1, done.stdout)
+        report = json.loads(lines[0])
+        self.assertEqual([r["rank"] for r in report["ranks"]], list(range(ranks)))
+        return {(row["metric"], row["x"]): row["value"] for row in report["rows"]}, report
+
+    def test_pingpong_reports_every_size_and_its_payload(self):
+        rows, report = self.rows("pingpong", "--sizes", "1,9,64K,1M", "--verify")
+        self.assertEqual({x for _, x in rows}, {1, 9, 65536, 1048576})
+        self.assertTrue(all(v > 0 for v in rows.values()))
+        self.assertEqual(report["ranks"][0]["sent"], [[1, *report["ranks"][1]["sent"][0][1:]]])
+
+    def test_pingpong_walks_through_fresh_buffers(self):
+        self.assertEqual(len(self.rows("pingpong", "--sizes", "8,1M", "--fresh", "--verify", "--arena", "16M")[0]), 2)
+
+    def test_stream_in_every_mode(self):
+        for mode, metric in (("oneway", "one-way"), ("twoway", "two-way"), ("rate", "message-rate")):
+            with self.subTest(mode):
+                rows, _ = self.rows("stream", "--mode", mode, "--sizes", "8,64K", "--verify")
+                self.assertEqual(set(rows), {(metric, 8), (metric, 65536)})
+
+    def test_stream_with_two_pairs_and_fresh_buffers(self):
+        self.assertEqual(len(self.rows("stream", "--sizes", "4K", "--fresh", "--arena", "16M", "--verify", ranks=4)[0]), 1)
+
+    def test_burst_expected_and_unexpected(self):
+        for mode in ("expected", "unexpected"):
+            with self.subTest(mode):
+                rows, _ = self.rows("burst", "--mode", mode, "--sizes", "4,256K", "--verify")
+                self.assertEqual(len(rows), 6)
+                self.assertGreater(rows[("sender CPU per message", 262144)], 0)
+
+    def test_fig10_waits_less_than_it_takes(self):
+        rows, _ = self.rows("fig10", "--sizes", "64K", "--increments", "100K", "--verify")
+        self.assertLess(rows[("wait, 100000 increments", 65536)], rows[("total, 100000 increments", 65536)])
+
+    def test_overlap_of_each_side(self):
+        rows, _ = self.rows("overlap", "--sizes", "64K", "--compute-ms", "0.5", "--verify")
+        self.assertEqual({m for m, _ in rows if m.startswith("hidden")},
+                         {f"hidden, computing on {side}" for side in ("sender", "receiver", "both")})
+
+    def test_idle_ranks_are_counted(self):
+        rows, _ = self.rows("idle", ranks=6)
+        self.assertEqual({x for _, x in rows}, {4})
+        self.assertEqual(len(rows), 3)
+
+    def test_collectives_check_every_operation(self):
+        rows, report = self.rows("collectives", "--sizes", "16,4K", "--verify", ranks=3)
+        self.assertEqual(len(rows), 9 * 2 + 1)
+        self.assertEqual(report["notes"], [])
+
+    def test_collectives_say_what_they_skip(self):
+        rows, report = self.rows("collectives", "--sizes", "16,1M", "--memory", "2M", "--ops", "Bcast,Alltoall")
+        self.assertEqual(set(rows), {("Alltoall", 16), ("Bcast", 16), ("Bcast", 1 << 20)})
+        self.assertIn("Alltoall of 1048576 bytes skipped", report["notes"][0])
+
+    def test_blocked_reports_shares(self):
+        rows, _ = self.rows("blocked", "--compute-ms", "50")
+        self.assertTrue(all(0 <= share < 2 for share in rows.values()), rows)
+
+    def test_a_wrong_option_is_refused(self):
+        self.assertNotEqual(mpirun("pingpong", "--sizes", "8Q").returncode, 0)
+
+    def test_a_run_beyond_its_limit_ends(self):
+        done = mpirun("pingpong", "--seconds", "100", "--limit", "1", "--sizes", "8")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("time limit", done.stderr)
+
+    def test_corrupted_payload_fails_the_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "corrupt.c"
+            source.write_text(CORRUPTER, encoding="utf-8")
+            library = source.with_suffix(".so")
+            subprocess.run([MPICC, "-shared", "-fPIC", "-o", str(library), str(source)], check=True, timeout=60)
+            for extra in ([], ["--verify"]):
+                with self.subTest(extra):
+                    done = mpirun("pingpong", "--sizes", "4K", "--seconds", "0.1", *extra, preload=library)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn("wrong payload at byte 4088 of 4096", done.stderr)
+
+
+if __name__ == "__main__":
+    if not (MPIRUN and MPICC and (BUILD / "pingpong").exists()):
+        print("skipped: no Open MPI, or the programs are not built")
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ProgressEngine: the event thread, which polls when the host does not. Its machine is in docs/threading.md.
+#include <algorithm>
+#include <array>
+
+#include "progress/progress_engine.h"
+#include "sys/futex.h"
+#include "sys/system_clock.h"
+
+namespace linnet {
+namespace {
+
+constexpr std::uint32_t kMeasureRounds = 9;
+constexpr Nanos kMeasurePatience{20'000'000};   // per round; a machine so busy gets the default
+constexpr Nanos kUnmeasuredWakeCost{10'000};
+// Without a connected peer little can arrive but the first packet of one.
+constexpr unsigned kLazyFactor = 10;
+constexpr std::size_t kEventsPerSleep = 8;
+
+}   // namespace
+
+void ProgressEngine::event_thread_entry(void* self) noexcept { static_cast<ProgressEngine*>(self)->event_thread_run(); }
+
+void ProgressEngine::event_thread_run() noexcept
+{
+    answer_measurement();
+    while (!stopping_.load(std::memory_order_seq_cst)) {
+        set_event_state(EventThreadState::kAwake);
+        if (arm_request_.load(std::memory_order_seq_cst) || host_is_away()) {
+            event_thread_armed();
+        } else {
+            event_thread_parked();
+        }
+    }
+}
+
+// Nobody polls, and no host thread was inside the waist just now.
+bool ProgressEngine::host_is_away() const noexcept
+{
+    if (token_.held() || fd_armed_.load(std::memory_order_relaxed)) {
+        return false;
+    }
+    const auto age = static_cast<std::int64_t>(read_ticks() - stamp_.load(std::memory_order_relaxed));
+    return age > static_cast<std::int64_t>(away_);
+}
+
+Nanos ProgressEngine::event_thread_patience() const noexcept
+{
+    return connected_.load(std::memory_order_relaxed) != 0 ? config_.look_in : config_.look_in * kLazyFactor;
+}
+
+void ProgressEngine::event_thread_armed() noexcept
+{
+    // The state goes first: who makes work after our pass then sees it and rings.
+    set_event_state(EventThreadState::kArmed);
+    if (!token_.try_take()) {
+        arm_request_.store(false, std::memory_order_seq_cst);   // somebody polls; he says so when he leaves for long
+        return;
+    }
+    called_by_arrival_ = false;
+    const unsigned events = pass(config_.event_budget, StatsRole::kEventThread);
+    const std::uint32_t polled = polled_kicks_;
+    const bool quiet = events == 0 && prepare_sources();
+    const TimePoint now = clock_.now();
+    event_wakes_at_ = std::min(next_timer(), now + event_thread_patience());
+    const Nanos time = std::max(event_wakes_at_ - now, Nanos::zero());
+    let_go();
+    // After letting go, since kick() leaves it to the holder of the token, which we were.
+    if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled || stopping_.load(std::memory_order_seq_cst)) {
+        return;
+    }
+    std::array<EpollEvent, kEventsPerSleep> events_seen;
+    const unsigned n = event_set_.wait(events_seen, time);
+    stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
+    for (unsigned i = 0; i < n; ++i) {
+        if (events_seen[i].data.u64 == kEventBellTag) {
+            event_bell_.drain();
+        }
+    }
+    called_by_arrival_ = n != 0;
+    if (n == 0) {
+        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
+    }
+}
+
+void ProgressEngine::event_thread_parked() noexcept
+{
+    if (called_by_arrival_) {
+        called_by_arrival_ = false;
+        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadSpurious);
+    }
+    set_event_state(EventThreadState::kParked);
+    if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst)) {
+        return;
+    }
+    const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), event_thread_patience());
+    stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
+    if (result == FutexResult::kTimedOut) {
+        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
+        event_thread_look_in();
+    }
+}
+
+// The host sleeps on our descriptor, by itself. If it does not come although something has arrived, it is busy elsewhere.
+void ProgressEngine::event_thread_look_in() noexcept
+{
+    if (!fd_armed_.load(std::memory_order_seq_cst) || !token_.try_take()) {
+        return;
+    }
+    const unsigned events = pass(config_.event_budget, StatsRole::kEventThread);
+    if (events != 0 || !prepare_sources()) {
+        arm_request_.store(true, std::memory_order_seq_cst);
+    }
+    let_go();
+}
+
+// ---- what a wake-up costs ----
+
+// Both sides sleep in turn; half a round is one wake-up. The median, since one round may meet an interrupt.
+void ProgressEngine::measure_wake_cost() noexcept
+{
+    std::array<Nanos, kMeasureRounds> rounds;
+    std::uint32_t done = 0;
+    while (done < kMeasureRounds) {
+        const TimePoint before = monotonic_now();
+        ping_.store(done + 1, std::memory_order_release);
+        futex_wake(ping_);
+        while (pong_.load(std::memory_order_acquire) <= done && monotonic_now() - before < kMeasurePatience) {
+            futex_wait(pong_, done, kMeasurePatience);
+        }
+        if (pong_.load(std::memory_order_acquire) <= done) {
+            break;
+        }
+        rounds[done] = monotonic_now() - before;
+        ++done;
+    }
+    wake_cost_ = kUnmeasuredWakeCost;
+    if (done == kMeasureRounds) {
+        std::sort(rounds.begin(), rounds.end());
+        wake_cost_ = rounds[kMeasureRounds / 2] / 2;
+    }
+}
+
+void ProgressEngine::answer_measurement() noexcept
+{
+    for (std::uint32_t seen = 0; seen < kRun;) {
+        futex_wait(ping_, seen);
+        seen = ping_.load(std::memory_order_acquire);
+        pong_.store(seen, std::memory_order_release);
+        futex_wake(pong_);
+    }
+}
+
+void ProgressEngine::ready_to_run() noexcept
+{
+    ping_.store(kRun, std::memory_order_release);   // what start() measured becomes visible to the event thread
+    futex_wake(ping_);
+}
+
+}   // namespace linnet

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ProgressEngine: start and stop, the pass over the sources, and the words by which threads call each other.
+#include "progress/progress_engine.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sync/backoff.h"
+#include "sys/futex.h"
+#include "sys/process.h"
+#include "sys/system_clock.h"
+
+namespace linnet {
+namespace {
+
+// Gaps up to this are the host's own bookkeeping between two calls of its progress loop; longer ones are work of the application.
+constexpr Nanos kBackToBack{2'000};
+// A yield costs some 0.5 us: rarely enough to be lost in the noise, often enough to notice a neighbour within its first microseconds.
+constexpr Nanos kBetweenYields{4'000};
+// A host that was not seen for so long is not polling: some twenty times the gap of a polling loop, and too short to matter.
+constexpr Nanos kAway{100'000};
+
+// A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
+constexpr Nanos kSlowYield{4'000};
+
+}   // namespace
+
+ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
+    : config_{config}, clock_{clock}, stats_{stats}, log_{log}, token_{*this}
+{
+}
+
+ProgressEngine::~ProgressEngine() { stop(); }
+
+Status ProgressEngine::add_source(EventSource& source)
+{
+    if (started_) {
+        return Status::kInvalid;
+    }
+    sources_.push_back(&source);
+    return Status::kOk;
+}
+
+Status ProgressEngine::open_sets()
+{
+    Result<EpollSet> host_set = EpollSet::open(log_);
+    Result<EpollSet> event_set = EpollSet::open(log_);
+    Result<EventFd> host_bell = EventFd::open(log_);
+    Result<EventFd> event_bell = EventFd::open(log_);
+    Result<TimerFd> host_timer = TimerFd::open(log_);
+    for (const Status s : {host_set.status(), event_set.status(), host_bell.status(), event_bell.status(), host_timer.status()}) {
+        if (failed(s)) {
+            return s;
+        }
+    }
+    host_set_ = std::move(*host_set);
+    event_set_ = std::move(*event_set);
+    host_bell_ = std::move(*host_bell);
+    event_bell_ = std::move(*event_bell);
+    host_timer_ = std::move(*host_timer);
+    return watch_sources();
+}
+
+Status ProgressEngine::watch_sources()
+{
+    Status s = host_set_.add(host_bell_.get(), EPOLLIN, kHostBellTag, log_);
+    if (!failed(s)) {
+        s = host_set_.add(host_timer_.get(), EPOLLIN, kHostTimerTag, log_);
+    }
+    if (!failed(s)) {
+        s = event_set_.add(event_bell_.get(), EPOLLIN, kEventBellTag, log_);
+    }
+    for (const EventSource* source : sources_) {
+        const int fd = source->wait_descriptor();
+        if (!failed(s) && fd >= 0) {
+            s = host_set_.add(fd, EPOLLIN, 0, log_);
+        }
+        if (!failed(s) && fd >= 0) {
+            s = event_set_.add(fd, EPOLLIN, 0, log_);
+        }
+    }
+    return s;
+}
+
+Status ProgressEngine::start()
+{
+    if (started_) {
+        return Status::kInvalid;
+    }
+    if (const Status s = open_sets(); failed(s)) {
+        return s;
+    }
+    started_ = true;
+    owner_pid_ = process_id();
+    if (suspect_crowd(config_.local_ranks, usable_cpus())) {
+        crowd_.suspect();
+    }
+    const TimePoint t0 = monotonic_now();
+    const Ticks c0 = read_ticks();
+    stamp_.store(c0 & ~Ticks{1}, std::memory_order_relaxed);
+    if (config_.event_thread) {
+        set_event_state(EventThreadState::kAwake);
+        Result<Thread> thread = Thread::start({"linnet-event", Nanos{1}, false}, &ProgressEngine::event_thread_entry, this, log_);
+        if (thread.ok()) {
+            thread_ = std::move(*thread);
+            measure_wake_cost();
+        } else {
+            set_event_state(EventThreadState::kNone);
+            LINNET_LOG(log_, kWarn, "no event thread: %s. messages move only inside calls of the application",
+                       status_text(thread.status()));
+        }
+    }
+    while (monotonic_now() - t0 < Nanos{50'000}) {
+        cpu_pause();
+    }
+    TickScale scale;
+    scale.measured(read_ticks() - c0, monotonic_now() - t0);
+    spin_time_ = config_.spin_time > Nanos::zero() ? config_.spin_time : spin_time_for(wake_cost_);
+    spin_budget_ = {config_.policy, scale.ticks(spin_time_), scale.ticks(kBetweenYields), scale.ticks(kBackToBack)};
+    arm_gap_ = scale.ticks(config_.arm_gap);
+    away_ = scale.ticks(kAway);
+    slow_yield_ = scale.ticks(kSlowYield);
+    {
+        TokenGuard guard{*this};
+        host_spin_ = Spin{spin_budget_};
+    }
+    LINNET_LOG(log_, kDebug, "progress wake-up %lld ns spin %lld ns ranks %u cores %u", static_cast<long long>(wake_cost_.count()),
+               static_cast<long long>(spin_time_.count()), config_.local_ranks, usable_cpus());
+    ready_to_run();
+    return Status::kOk;
+}
+
+void ProgressEngine::stop() noexcept
+{
+    if (!started_ || stopping_.exchange(true, std::memory_order_seq_cst)) {
+        return;
+    }
+    if (process_id() != owner_pid_) {
+        thread_.forget();   // after fork(): it runs in the parent only
+        return;
+    }
+    ready_to_run();
+    wake_event_thread();
+    event_bell_.signal();
+    host_bell_.signal();
+    followers_.wake_all();
+    thread_.join();
+    set_event_state(EventThreadState::kNone);
+}
+
+// ---- the token ----
+
+void ProgressEngine::token_released() noexcept
+{
+    if (token_.wanted()) {
+        token_seq_.fetch_add(1, std::memory_order_seq_cst);
+        futex_wake(token_seq_);
+    } else {
+        followers_.wake_one();
+    }
+}
+
+void ProgressEngine::take_token() noexcept
+{
+    if (token_.try_take()) {
+        return;
+    }
+    token_.want();
+    token_.join_audience();
+    for (Backoff backoff;;) {
+        const std::uint32_t seq = token_seq_.load(std::memory_order_seq_cst);
+        if (token_.try_take_wanted()) {
+            break;
+        }
+        if (sleeper_.load(std::memory_order_seq_cst)) {
+            host_bell_.signal();
+        }
+        if (backoff.yielding()) {
+            futex_wait(token_seq_, seq);
+        } else {
+            backoff.wait();
+        }
+    }
+    token_.unwant();
+    token_.leave_audience();
+}
+
+void ProgressEngine::release_token() noexcept
+{
+    let_go();
+    // A thread that left for long while we held the token took us for a poller.
+    if (arm_request_.load(std::memory_order_seq_cst)) {
+        wake_event_thread();
+    }
+}
+
+// Every release goes this way: completions that the holder made are told first.
+void ProgressEngine::let_go() noexcept
+{
+    if (completed_) {
+        completed_ = false;
+        wake_ready();
+    }
+    token_.release();
+}
+
+// ---- the pass ----
+
+unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
+{
+    finish_sources();
+    polled_kicks_ = kicks_.load(std::memory_order_seq_cst);
+    const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
+    unsigned events = 0;
+    for (EventSource* source : sources_) {
+        events += source->poll(each);
+    }
+    stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
+    if (completed_) {
+        completed_ = false;
+        wake_ready();
+    }
+    return events;
+}
+
+bool ProgressEngine::prepare_sources() noexcept
+{
+    bool quiet = true;
+    if (!prepared_) {
+        prepared_ = true;
+        for (EventSource* source : sources_) {
+            quiet = source->prepare_sleep() && quiet;
+        }
+    }
+    return quiet;
+}
+
+void ProgressEngine::finish_sources() noexcept
+{
+    if (prepared_) {
+        prepared_ = false;
+        for (EventSource* source : sources_) {
+            source->finish_sleep();
+        }
+    }
+}
+
+TimePoint ProgressEngine::next_timer() const noexcept
+{
+    TimePoint first = TimePoint::max();
+    for (const EventSource* source : sources_) {
+        first = std::min(first, source->next_timer());
+    }
+    return first;
+}
+
+// ---- calls between threads ----
+
+void ProgressEngine::kick() noexcept
+{
+    kicks_.fetch_add(1, std::memory_order_seq_cst);
+    if (sleeper_.load(std::memory_order_seq_cst) || fd_armed_.load(std::memory_order_seq_cst)) {
+        host_bell_.signal();
+    } else if (event_thread_state() == EventThreadState::kArmed && !token_.held()) {
+        event_bell_.signal();
+    }
+}
+
+void ProgressEngine::completed() noexcept
+{
+    if (token_.held_by_me()) {
+        token_.assert_held();
+        completed_ = true;   // told at the end of the pass, once for all
+    } else {
+        wake_ready();
+    }
+}
+
+void ProgressEngine::wake_ready() noexcept
+{
+    crossing_.fetch_add(1, std::memory_order_acq_rel);
+    if (token_.has_audience()) {
+        followers_.wake_ready();
+    }
+    if (sleeper_.load(std::memory_order_seq_cst) || fd_armed_.load(std::memory_order_seq_cst)) {
+        host_bell_.signal();
+    }
+}
+
+void ProgressEngine::peers_changed(unsigned connected) noexcept
+{
+    const unsigned before = connected_.exchange(connected, std::memory_order_relaxed);
+    if (before == 0 && connected != 0) {
+        wake_event_thread();   // it may have just begun one of its longer sleeps
+    }
+}
+
+// ---- the host comes and goes ----
+
+void ProgressEngine::enter() noexcept
+{
+    const Ticks now = read_ticks() | 1;
+    const Ticks before = stamp_.load(std::memory_order_relaxed);
+    stamp_.store(now, std::memory_order_relaxed);
+    if ((before & 1) == 0) {
+        const Ticks gap = now - before;
+        last_gap_.store(gap, std::memory_order_relaxed);
+        gaps_.returned(gap > arm_gap_);
+    }
+    if (arm_request_.load(std::memory_order_relaxed)) {
+        arm_request_.store(false, std::memory_order_seq_cst);
+    }
+    if (fd_armed_.load(std::memory_order_relaxed)) {
+        fd_armed_.store(false, std::memory_order_seq_cst);
+    }
+}
+
+void ProgressEngine::leave(CallKind kind) noexcept
+{
+    const bool for_long = gaps_.leaving(kind);
+    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
+    if (for_long && open_work() > 0) {
+        arm();
+    } else if (arm_request_.load(std::memory_order_relaxed)) {
+        arm_request_.store(false, std::memory_order_seq_cst);
+    }
+}
+
+void ProgressEngine::arm() noexcept
+{
+    arm_request_.store(true, std::memory_order_seq_cst);
+    if (token_.held()) {
+        return;   // that thread polls now, and when it leaves it comes here itself; the event thread looks at the request again
+    }
+    switch (event_thread_state()) {
+        case EventThreadState::kParked:
+            wake_event_thread();
+            break;
+        case EventThreadState::kArmed:
+            // It sleeps on all descriptors already. What our own polling undid for sources without one is done again, which is cheaper
+            // than a wake-up.
+            if (token_.try_take()) {
+                const bool quiet = prepare_sources();
+                if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled_kicks_ || next_timer() < event_wakes_at_) {
+                    event_bell_.signal();
+                }
+                let_go();
+            }
+            break;
+        case EventThreadState::kNone:
+        case EventThreadState::kAwake:
+            break;
+    }
+}
+
+// Out of a futex sleep, if it is in one.
+void ProgressEngine::wake_event_thread() noexcept
+{
+    auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
+    if (event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kAwake), std::memory_order_seq_cst)) {
+        stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
+        futex_wake(event_state_);
+    }
+}
+
+// ---- descriptor mode ----
+
+int ProgressEngine::wait_fd() const noexcept { return host_set_.valid() ? host_set_.get() : -1; }
+
+bool ProgressEngine::arm_wait_fd() noexcept
+{
+    if (!started_ || stopping_.load(std::memory_order_seq_cst) || !token_.try_take()) {
+        return false;
+    }
+    fd_armed_.store(true, std::memory_order_seq_cst);
+    host_bell_.drain();
+    crossing_.fetch_add(1, std::memory_order_acq_rel);
+    const bool quiet = prepare_sources();
+    const bool sleep = quiet && kicks_.load(std::memory_order_seq_cst) == polled_kicks_ && !config_.has_completions();
+    if (sleep) {
+        const TimePoint timer = next_timer();
+        if (timer != fd_timer_) {
+            fd_timer_ = timer;
+            host_timer_.set(timer);
+        }
+    } else {
+        fd_armed_.store(false, std::memory_order_seq_cst);
+        finish_sources();
+    }
+    let_go();
+    return sleep;
+}
+
+}   // namespace linnet

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ProgressEngine: how the host's threads poll, lead, follow and sleep.
+#include <algorithm>
+#include <array>
+
+#include "progress/progress_engine.h"
+#include "sync/backoff.h"
+#include "sys/futex.h"
+
+namespace linnet {
+namespace {
+
+// A follower polls its own request so often before it sleeps, some 1 to 2 us: the poller may be about to finish it.
+constexpr unsigned kFollowSpins = 40;
+constexpr std::size_t kEventsPerSleep = 8;
+
+}   // namespace
+
+// ---- sleeping and giving way ----
+
+bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexcept
+{
+    note_lost_time();
+    sleeper_.store(true, std::memory_order_seq_cst);
+    crossing_.fetch_add(1, std::memory_order_acq_rel);
+    bool woken = true;
+    if (prepare_sources() && kicks_.load(std::memory_order_seq_cst) == polled_kicks_ && !token_.wanted() &&
+        !stopping_.load(std::memory_order_seq_cst) && !ready()) {
+        const TimePoint due = std::min(until, next_timer());
+        const Nanos time = due == TimePoint::max() ? EpollSet::kForever : std::max(due - clock_.now(), Nanos::zero());
+        std::array<EpollEvent, kEventsPerSleep> events;
+        const unsigned n = host_set_.wait(events, time);
+        take_rings(events, n);
+        woken = n != 0;
+        Counters& counters = stats_.block(StatsRole::kPoller);
+        counters.add(Counter::kAppSleeps);
+        if (!woken) {
+            counters.add(Counter::kAppSleepsEmpty);
+        }
+    }
+    sleeper_.store(false, std::memory_order_seq_cst);
+    return woken;
+}
+
+void ProgressEngine::take_rings(std::span<const EpollEvent> events, unsigned n) noexcept
+{
+    for (unsigned i = 0; i < n; ++i) {
+        if (events[i].data.u64 == kHostBellTag) {
+            host_bell_.drain();
+        } else if (events[i].data.u64 == kHostTimerTag) {
+            host_timer_.drain();
+            fd_timer_ = TimePoint::max();
+        }
+    }
+}
+
+void ProgressEngine::give_way() noexcept
+{
+    const Ticks before = read_ticks();
+    yield_cpu();
+    if (read_ticks() - before > slow_yield_) {
+        crowd_.disturbed();
+    } else {
+        crowd_.alone();
+    }
+    stats_.block(StatsRole::kAnyThread).add_shared(Counter::kAppYields);
+}
+
+// Was this thread made to leave its core since the last time it was about to sleep?
+void ProgressEngine::note_lost_time() noexcept
+{
+    const std::uintptr_t me = this_thread_mark();
+    const std::uint64_t lost = thread_context_switches().involuntary;
+    if (lost_mark_ == me && lost > lost_) {
+        crowd_.disturbed();
+    }
+    lost_mark_ = me;
+    lost_ = lost;
+}
+
+// ---- one call of the host ----
+
+unsigned ProgressEngine::poll(unsigned budget) noexcept
+{
+    if (!token_.try_take()) {
+        return 0;
+    }
+    const unsigned events = pass(budget, StatsRole::kPoller);
+    let_go();
+    return events;
+}
+
+unsigned ProgressEngine::host_progress(unsigned budget, bool may_sleep) noexcept
+{
+    const bool waits = may_sleep && open_work() > 0 && !stopping_.load(std::memory_order_relaxed);
+    if (!token_.try_take()) {
+        return waits ? host_progress_second(budget) : 0;
+    }
+    unsigned events = pass(budget, StatsRole::kPoller);
+    bool yield = false;
+    if (events != 0) {
+        host_spin_.restart();
+        row_stamp_ = stamp_.load(std::memory_order_relaxed);
+    } else if (waits && !config_.has_completions()) {
+        switch (next_step_of_row()) {
+            case Spin::Step::kPoll:
+                break;
+            case Spin::Step::kYield:
+                yield = true;
+                break;
+            case Spin::Step::kSleep:
+                sleep_holding_token(config_.has_completions, clock_.now() + config_.sleep_max);
+                events = pass(budget, StatsRole::kPoller);
+                if (events != 0) {
+                    host_spin_.restart();
+                }
+                break;
+        }
+    }
+    let_go();
+    if (yield) {
+        give_way();
+    }
+    return events;
+}
+
+// The call was empty. Only calls back to back count: a host that computes between two tests has better things to do than to sleep.
+Spin::Step ProgressEngine::next_step_of_row() noexcept
+{
+    const Ticks now = stamp_.load(std::memory_order_relaxed);
+    const Ticks gap = now - row_stamp_;
+    row_stamp_ = now;
+    if (last_gap_.load(std::memory_order_relaxed) > spin_budget_.back_to_back) {
+        host_spin_.interrupted();
+        return Spin::Step::kPoll;
+    }
+    return host_spin_.next(gap, crowd_.contended());
+}
+
+// Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it
+// is our turn.
+unsigned ProgressEngine::host_progress_second(unsigned budget) noexcept
+{
+    unsigned events = 0;
+    if (sleeper_.load(std::memory_order_relaxed) && config_.policy != ProgressPolicy::kSpin) {
+        if (follow(config_.has_completions, clock_.now() + config_.sleep_max)) {
+            events = pass(budget, StatsRole::kPoller);
+            let_go();
+        } else if (!token_.held()) {
+            token_.call_audience();
+        }
+    } else if (crowd_.contended()) {
+        give_way();
+    }
+    return events;
+}
+
+// ---- waiting ----
+
+Status ProgressEngine::wait(ReadyRef ready, TimePoint deadline) noexcept
+{
+    Status status = Status::kOk;
+    while (!ready()) {
+        if (!started_ || stopping_.load(std::memory_order_seq_cst)) {
+            status = Status::kClosed;
+            break;
+        }
+        if (deadline != TimePoint::max() && clock_.now() >= deadline) {
+            status = Status::kTimedOut;
+            break;
+        }
+        if (follow(ready, deadline)) {
+            lead(ready, deadline);
+        }
+    }
+    // We may have been called to poll, and have no need to: the call goes on to another one.
+    if (!token_.held()) {
+        token_.call_audience();
+    }
+    return status;
+}
+
+bool ProgressEngine::follow(ReadyRef ready, TimePoint deadline) noexcept
+{
+    for (unsigned i = 0; i < kFollowSpins; ++i) {
+        if (token_.try_take()) {
+            return true;
+        }
+        if (ready()) {
+            return false;
+        }
+        cpu_pause();
+    }
+    const Nanos time = deadline == TimePoint::max() ? kFutexForever : std::max(deadline - clock_.now(), Nanos::zero());
+    WaitSlot slot{ready};
+    followers_.add(slot);
+    token_.join_audience();
+    crossing_.fetch_add(1, std::memory_order_acq_rel);
+    bool mine = false;
+    if (!ready() && !stopping_.load(std::memory_order_seq_cst)) {
+        mine = token_.try_take();
+        if (!mine) {
+            WaitList::sleep(slot, time);
+        }
+    }
+    followers_.remove(slot);
+    token_.leave_audience();
+    return mine;
+}
+
+void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
+{
+    Spin spin{spin_budget_};
+    Ticks last = read_ticks();
+    for (;;) {
+        const unsigned events = pass(0, StatsRole::kPoller);
+        if (ready() || token_.wanted() || stopping_.load(std::memory_order_seq_cst)) {
+            break;
+        }
+        if (deadline != TimePoint::max() && clock_.now() >= deadline) {
+            break;
+        }
+        const Ticks now = read_ticks();
+        if (events != 0) {
+            spin.restart();
+        } else {
+            switch (spin.next(now - last, crowd_.contended())) {
+                case Spin::Step::kPoll:
+                    break;
+                case Spin::Step::kYield:
+                    give_way();
+                    break;
+                case Spin::Step::kSleep:
+                    sleep_holding_token(ready, deadline);
+                    break;
+            }
+        }
+        last = now;
+    }
+    let_go();
+}
+
+}   // namespace linnet

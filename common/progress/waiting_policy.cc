@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Spin: the next step of a thread that polled and found nothing.
+#include "progress/waiting_policy.h"
+
+namespace linnet {
+
+Spin::Step Spin::next(Ticks gap, bool contended) noexcept
+{
+    breaks_ = 0;
+    spent_ += gap;
+    since_yield_ += gap;
+    if (budget_.policy == ProgressPolicy::kBlock) {
+        return Step::kSleep;
+    }
+    const bool sleeps = budget_.policy != ProgressPolicy::kSpin;
+    if (contended) {
+        if (sleeps && yields_ >= kYieldsWhenContended) {
+            return Step::kSleep;
+        }
+        ++yields_;
+        since_yield_ = 0;
+        return Step::kYield;
+    }
+    if (sleeps && spent_ >= budget_.spin) {
+        return Step::kSleep;
+    }
+    if (since_yield_ >= budget_.between_yields) {
+        since_yield_ = 0;
+        return Step::kYield;
+    }
+    return Step::kPoll;
+}
+
+}   // namespace linnet

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// How long a thread polls before it gives way or sleeps: the policy, a spin budget, and the signs that others want the core.
+//
+// Owner: the engine, or the waiting thread. Blocking: never (they decide; the engine acts). Cannot fail.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "progress/ticks.h"
+
+namespace linnet {
+
+enum class ProgressPolicy : std::uint8_t {
+    kAdaptive,   // spin for about twice the cost of a wake-up, then sleep; hardly spin when the cores are contended
+    kSpin,       // never sleep inside host_progress() or wait(), but give way when the cores are contended
+    kBlock,      // sleep as soon as there is nothing to do
+};
+
+// Do threads outnumber the cores that they may use? A leaky bucket of evidence: first the number of ranks, then what a spinning thread
+// notices by itself: a yield that took long because somebody else ran, or processor time taken away while it polled.
+//
+// Threads: any, relaxed: evidence that is lost in a race comes again.
+class Crowd {
+public:
+    static constexpr unsigned kFull = 16;
+    static constexpr unsigned kLimit = 6;
+    static constexpr unsigned kEvidence = 4;   // two signs within a few yields; one alone may have been an interrupt
+
+    void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
+    void alone() noexcept
+    {
+        const unsigned s = score_.load(std::memory_order_relaxed);
+        if (s != 0) {
+            score_.store(s - 1, std::memory_order_relaxed);
+        }
+    }
+    void disturbed() noexcept { score_.store(std::min(score_.load(std::memory_order_relaxed) + kEvidence, kFull), std::memory_order_relaxed); }
+    [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
+
+private:
+    std::atomic<unsigned> score_{0};
+};
+
+// One row of empty polls. Between two real events the budget is spent once: an empty sleep does not renew it.
+//
+// Threads: one at a time.
+class Spin {
+public:
+    struct Budget {
+        ProgressPolicy policy{ProgressPolicy::kAdaptive};
+        Ticks spin{0};             // polling before the first sleep
+        Ticks between_yields{0};   // while polling, look this often whether others want the core
+        Ticks back_to_back{0};     // longer gaps are not ours: the host does something of its own
+    };
+    enum class Step : std::uint8_t { kPoll, kYield, kSleep };
+    // Yields of a contended thread before it sleeps: a partner on the same core that is about to answer gets its chance to, for less
+    // than a sleep costs.
+    static constexpr unsigned kYieldsWhenContended = 4;
+
+    Spin() noexcept = default;
+    explicit Spin(const Budget& budget) noexcept : budget_{budget} {}
+
+    // Something happened: the row starts again.
+    void restart() noexcept
+    {
+        spent_ = 0;
+        yields_ = 0;
+        since_yield_ = 0;
+        breaks_ = 0;
+    }
+    // After an empty poll, `gap` after the one before. What now?
+    [[nodiscard]] Step next(Ticks gap, bool contended) noexcept;
+    // The row goes on, but the host did something else for so long: twice running means that it has better things to do than to wait.
+    void interrupted() noexcept
+    {
+        if (++breaks_ >= 2) {
+            restart();
+            breaks_ = 2;
+        }
+    }
+    [[nodiscard]] const Budget& budget() const noexcept { return budget_; }
+
+private:
+    Budget budget_{};
+    Ticks spent_{0};
+    Ticks since_yield_{0};
+    unsigned yields_{0};
+    unsigned breaks_{0};
+};
+
+// Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core
+// cannot see where the others are bound. `ranks` 0: unknown.
+[[nodiscard]] constexpr bool suspect_crowd(unsigned ranks, unsigned usable_cpus) noexcept
+{
+    return ranks > usable_cpus && usable_cpus > 1;
+}
+
+// Twice the cost of a wake-up: sleeping then costs at most about as much again as the spinning before it. Not less than 10 us: shorter
+// than an answer from the next host is no chance at all. Not more than 200 us: so slow a wake-up is a fluke of the measurement.
+[[nodiscard]] constexpr Nanos spin_time_for(Nanos wake_cost) noexcept
+{
+    return std::clamp(2 * wake_cost, Nanos{10'000}, Nanos{200'000});
+}
+
+}   // namespace linnet

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# integration: MPI programs over the installed component; make installcheck
+
+integration_tests += integration/mpi_on_this_host integration/mpi_in_the_lab
+dist_check_SCRIPTS += integration/mpi_on_this_host integration/mpi_in_the_lab
+EXTRA_DIST += \
+    integration/README.md \
+    integration/run_mpi.py \
+    integration/mpi/cancel.c \
+    integration/mpi/collectives.c \
+    integration/mpi/communicators.c \
+    integration/mpi/completion.c \
+    integration/mpi/counters.c \
+    integration/mpi/death.c \
+    integration/mpi/finalize.c \
+    integration/mpi/flood.c \
+    integration/mpi/huge.c \
+    integration/mpi/intercomm.c \
+    integration/mpi/memory.c \
+    integration/mpi/modes.c \
+    integration/mpi/mpi_check.h \
+    integration/mpi/ordering.c \
+    integration/mpi/other_release.c \
+    integration/mpi/persistent.c \
+    integration/mpi/probes.c \
+    integration/mpi/self.c \
+    integration/mpi/threads.c \
+    integration/mpi/truncation.c \
+    integration/mpi/types.h \
+    integration/mpi/wildcards.c

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# unit tests of common/progress
+
+test_programs += unit_progress_test
+unit_progress_test_SOURCES = \
+    unit/progress/fake_source.h \
+    unit/progress/progress_engine_test.cc
+unit_progress_test_LDADD = $(TEST_LIBS) $(libs_progress)

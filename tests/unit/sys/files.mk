@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# unit tests of sys
+
+check_PROGRAMS += unit_sys_test
+unit_sys_test_SOURCES = \
+    unit/sys/epoll_set_test.cc \
+    unit/sys/error_test.cc \
+    unit/sys/event_fd_test.cc \
+    unit/sys/fd_test.cc \
+    unit/sys/futex_test.cc \
+    unit/sys/memfd_test.cc \
+    unit/sys/process_test.cc \
+    unit/sys/system_clock_test.cc \
+    unit/sys/thread_test.cc
+unit_sys_test_LDADD = $(TEST_LIBS) $(libs_sys)
