@@ -166,14 +166,20 @@ static int by_value(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
+double bench_median(double* values, int count)
+{
+    if (count == 0)
+        return 0;
+    qsort(values, (size_t)count, sizeof values[0], by_value);
+    return count % 2 != 0 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+}
+
 static double median(const batch* batches, int count, size_t offset, double divisor)
 {
     double values[kBatches];
     for (int i = 0; i < count; ++i)
         memcpy(&values[i], (const char*)&batches[i] + offset, sizeof(double));
-    qsort(values, (size_t)count, sizeof values[0], by_value);
-    const double middle = count % 2 != 0 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
-    return middle / divisor;
+    return bench_median(values, count) / divisor;
 }
 
 bench_result bench_measure(const bench_kernel* kernel, int active, double seconds)

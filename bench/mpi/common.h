@@ -134,6 +134,9 @@ typedef struct bench_result {
 /* Called by ranks 0 to active-1 alike. The result is meaningful on the leader only. */
 bench_result bench_measure(const bench_kernel* kernel, int active, double seconds);
 
+/* Sorts the values and returns the middle one; 0 of none. */
+double bench_median(double* values, int count);
+
 /* ---- computing, and waiting without burning the processor ---- */
 
 /* `count` increments of a volatile counter: memory traffic none, MPI calls none. */

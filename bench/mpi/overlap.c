@@ -7,24 +7,26 @@
 #include <string.h>
 
 /*
- * A transfer: the receiver posts its receive and says so; the clock starts at the sender; MPI_Isend; whoever computes
- * computes; both wait; the receiver replies with 4 bytes when its own computing and waiting are over; the clock stops
- * at the sender when its own are over and the reply is there. Each iteration measures one after the other
+ * A transfer: the sender asks for it; the receiver starts its clock, posts its receive and says so; the sender starts its
+ * own; MPI_Isend; whoever computes, computes; both wait. The receiver stops when its computing and waiting are over and
+ * sends its time; the sender stops when its own are over and that reply is there. The time of the transfer is the longer of
+ * the two, so that a side that the machine kept from starting does not appear fast. Each iteration measures in turn
  *
  *     Tcomp   the computing alone      Tcomm   the transfer alone      Tboth   the transfer with computing inside
  *
- * and  hidden = (Tcomp + Tcomm - Tboth) / min(Tcomp, Tcomm):  1 when the shorter disappears behind the longer, 0 when
- * they only follow one another, negative when they disturb each other. --compute-ms sets Tcomp.
- * --mode names the sides, separated by commas: sender, receiver, both.
+ * and from the medians over the iterations  hidden = (Tcomp + Tcomm - Tboth) / min(Tcomp, Tcomm):  1 when the shorter
+ * disappears behind the longer, 0 when they only follow one another, negative when they disturb each other.
+ * --compute-ms sets Tcomp. --mode names the sides, separated by commas: sender, receiver, both.
  */
+enum { kComp, kComm, kBoth, kPhases, kMaxIterations = 4096 };
+
 typedef struct overlap {
     bench_buffer data;
     long increments;
     bool computes;     /* this rank, in the present mode */
     bool verify;
+    double times[kPhases][kMaxIterations];   /* of a batch, seconds */
 } overlap;
-
-enum { kComp, kComm, kBoth };
 
 static uint64_t seed_of(const overlap* o, uint64_t stamp, long i) { return stamp + (o->verify ? (uint64_t)i : 0); }
 
@@ -37,11 +39,12 @@ static void prepare(void* state, uint64_t stamp, long iterations)
 
 static double sender(overlap* o, bool transfer, bool compute, uint64_t stamp, long message)
 {
-    int32_t reply = 0;
+    double reply = 0;
     unsigned char* data = bench_slot(&o->data, message);
     MPI_Request request = MPI_REQUEST_NULL;
     if (transfer && o->verify)
         bench_fill(data, o->data.size, seed_of(o, stamp, message));
+    MPI_Send(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD);   /* a receiver must not start while we still compute */
     MPI_Recv(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     const double begin = bench_now();
     if (transfer) {
@@ -51,22 +54,25 @@ static double sender(overlap* o, bool transfer, bool compute, uint64_t stamp, lo
     if (compute)
         bench_compute(o->increments);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Recv(&reply, 1, MPI_INT32_T, 1, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return bench_now() - begin;
+    MPI_Recv(&reply, 1, MPI_DOUBLE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const double own = bench_now() - begin;
+    return own > reply ? own : reply;
 }
 
 static void receiver(overlap* o, bool transfer, bool compute, uint64_t stamp, long message)
 {
-    const int32_t reply = 0;
     unsigned char* data = bench_slot(&o->data, message);
     MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const double begin = bench_now();
     if (transfer)
         MPI_Irecv(data, (int)o->data.size, MPI_BYTE, 0, BENCH_TAG, MPI_COMM_WORLD, &request);
     MPI_Send(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
     if (compute)
         bench_compute(o->increments);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Send(&reply, 1, MPI_INT32_T, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
+    const double reply = bench_now() - begin;
+    MPI_Send(&reply, 1, MPI_DOUBLE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
     if (transfer && o->verify)
         bench_check(data, o->data.size, seed_of(o, stamp, message), "overlap");
 }
@@ -74,17 +80,22 @@ static void receiver(overlap* o, bool transfer, bool compute, uint64_t stamp, lo
 static void run(void* state, uint64_t stamp, long iterations, double report[BENCH_REPORT])
 {
     overlap* o = state;
+    if (iterations > kMaxIterations)
+        bench_fail("computing and transfer are too short to measure: raise --compute-ms or --sizes");
     for (long i = 0; i < iterations; ++i) {
         if (bench_rank == 0) {
-            report[kComp] += sender(o, false, o->computes, stamp, 0);
-            report[kComm] += sender(o, true, false, stamp, 2 * i);
-            report[kBoth] += sender(o, true, o->computes, stamp, 2 * i + 1);
+            o->times[kComp][i] = sender(o, false, o->computes, stamp, 0);
+            o->times[kComm][i] = sender(o, true, false, stamp, 2 * i);
+            o->times[kBoth][i] = sender(o, true, o->computes, stamp, 2 * i + 1);
         } else {
             receiver(o, false, o->computes, stamp, 0);
             receiver(o, true, false, stamp, 2 * i);
             receiver(o, true, o->computes, stamp, 2 * i + 1);
         }
     }
+    if (bench_rank == 0)
+        for (int phase = kComp; phase < kPhases; ++phase)
+            report[phase] = (double)iterations * bench_median(o->times[phase], (int)iterations);
 }
 
 static void check(void* state, uint64_t stamp, long iterations)
@@ -118,7 +129,7 @@ static void measure_side(overlap* o, const bench_options* options, const char* s
         if (bench_rank == 0)
             bench_row(metric, size, "share", "higher", (comp + comm - both_time) / shorter);
         const char* const parts[] = {"Tcomp, ", "Tcomm, ", "Tboth, "};
-        for (int part = kComp; part <= kBoth; ++part) {
+        for (int part = kComp; part < kPhases; ++part) {
             strcpy(metric, parts[part]);
             strncat(metric, side, sizeof metric - strlen(metric) - 1);
             bench_row(metric, size, "us", "lower", 1e6 * result.own[part]);
@@ -134,7 +145,9 @@ int main(int argc, char** argv)
     if (bench_ranks != 2)
         bench_fail("needs exactly 2 ranks");
 
-    overlap o = {.data = bench_buffer_make(&options, 2 * (bench_largest(&options) + 64)), .verify = options.verify};
+    static overlap o;
+    o.data = bench_buffer_make(&options, 2 * (bench_largest(&options) + 64));
+    o.verify = options.verify;
     o.increments = bench_increments_for(1e-3 * options.compute_ms);
     int sides = 1;
     for (const char* c = options.mode; *c != '\0'; ++c)
