@@ -21,6 +21,7 @@ class Measurement:
     peers: tuple = NETWORK_PEERS
     idle: tuple = ()            # one job for each number of idle ranks
     seconds: float = 2.0        # measured time of a turn
+    limit: int = 120            # seconds after which a turn has failed
 
     def jobs(self, idle, hosts, per_host):
         """The mpirun jobs of one turn: (ranks, slots per host, options)."""
@@ -56,6 +57,7 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("idle", "an active pair among idle connected ranks; cost of an empty poll", "idle", idle=(0, 30, 126),
                 main=("half-round-trip, 8 B",), peers=("btl_tcp", "btl_tcp_epoll", "ofi_tcp", "ucx_tcp"), seconds=1.5),
     Measurement("collectives", "ten collective operations at 16 B, 4 KB, 64 KB, 4 MB", "collectives",
-                lab={"hosts": "4"}, per_host=2, pin=False, seconds=3),
+                lab={"hosts": "4"}, per_host=2, pin=False, seconds=3,
+                limit=400),  # ranks that spin against each other take 100 ms for one operation
     Measurement("blocked", "CPU share of a rank that is blocked in MPI_Recv", "blocked", seconds=1),
 )}

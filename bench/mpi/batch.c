@@ -67,6 +67,23 @@ void bench_check(const void* data, size_t size, uint64_t seed, const char* what)
     }
 }
 
+void bench_show_path(int to, int from)
+{
+    enum { kPieces = 16, kPiece = 64 * 1024 };
+    const uint64_t seed = UINT64_C(0x70617468) << 16;   /* far from every stamp of a batch */
+    unsigned char* out = bench_alloc(kPiece);
+    unsigned char* in = bench_alloc(kPiece);
+    for (unsigned i = 0; i < kPieces; ++i) {
+        bench_fill(out, kPiece, seed + (uint64_t)bench_rank * kPieces + i);
+        MPI_Sendrecv(out, kPiece, MPI_BYTE, to, BENCH_TAG, in, kPiece, MPI_BYTE, from, BENCH_TAG, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        bench_check(in, kPiece, seed + (uint64_t)from * kPieces + i, "first exchange");
+    }
+    bench_sent(to, (double)kPieces * kPiece, kPieces);
+    free(out);
+    free(in);
+}
+
 /* ---- the batch clock ---- */
 
 enum { kBatches = 11, kMinBatches = 3, kTagCommand = BENCH_TAG_CONTROL, kTagReady, kTagDone };

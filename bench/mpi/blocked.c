@@ -43,6 +43,7 @@ int main(int argc, char** argv)
     if (bench_ranks != 2)
         bench_fail("needs exactly 2 ranks");
     pause_us = (useconds_t)(1e3 * options.compute_ms);
+    bench_show_path(1 - bench_rank, 1 - bench_rank);
     const bench_kernel kernel = {NULL, run, NULL, NULL, false};
     const bench_result result = bench_measure(&kernel, 2, options.seconds);
     if (bench_rank == 0) {

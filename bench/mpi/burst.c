@@ -132,6 +132,7 @@ int main(int argc, char** argv)
     b.data = bench_buffer_make(&options, widest);
     b.requests = bench_alloc(((size_t)options.window + 1) * sizeof(MPI_Request));
 
+    bench_show_path(1 - bench_rank, 1 - bench_rank);
     const bench_kernel kernel = {prepare, run, check, &b, false};
     for (int i = 0; i < options.size_count; ++i) {
         const double size = (double)options.sizes[i];

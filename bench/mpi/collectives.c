@@ -400,6 +400,8 @@ int main(int argc, char** argv)
         bench_fail("no operation is left: see --ops, --sizes and --memory");
     w.out = bench_alloc(most);
     w.in = bench_alloc(most);
+    bench_show_path((bench_rank + bench_ranks / 2) % bench_ranks,
+                    (bench_rank + bench_ranks - bench_ranks / 2) % bench_ranks);
     measure_cells(&w, &options, options.seconds / cells);
     free(w.out);
     free(w.in);

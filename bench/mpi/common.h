@@ -73,6 +73,10 @@ void bench_note(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /* Accounts payload that this rank handed to MPI for `peer`; compare holds it against the interface counters. */
 void bench_sent(int peer, double bytes, double messages);
 
+/* Sends 1 MB to `to` while receiving as much from `from`, checked, accounted, outside every time: so that even a run whose
+ * own payload is small moves enough for the interface counters to show its path. Blocks until both are done. */
+void bench_show_path(int to, int from);
+
 /* Accounts the least that must leave and enter this rank's host, where the algorithm is the library's to choose. */
 void bench_must_cross(double tx_bytes, double rx_bytes);
 

@@ -99,6 +99,7 @@ int main(int argc, char** argv)
         bench_fail("needs exactly 2 ranks");
 
     fig10 f = {.data = bench_buffer_make(&options, bench_largest(&options)), .verify = options.verify};
+    bench_show_path(1 - bench_rank, 1 - bench_rank);
     const bench_kernel kernel = {prepare, run, check, &f, false};
     const double share = options.seconds / (options.increment_count * options.size_count);
     for (int n = 0; n < options.increment_count; ++n) {

@@ -157,6 +157,7 @@ int main(int argc, char** argv)
         sleep_through();
     } else {
         connect_all(1.5 * options.seconds);
+        bench_show_path(1 - bench_rank, 1 - bench_rank);
         measure_all(&options);
     }
     return bench_finish();

@@ -148,6 +148,7 @@ int main(int argc, char** argv)
     static overlap o;
     o.data = bench_buffer_make(&options, 2 * (bench_largest(&options) + 64));
     o.verify = options.verify;
+    bench_show_path(1 - bench_rank, 1 - bench_rank);
     o.increments = bench_increments_for(1e-3 * options.compute_ms);
     int sides = 1;
     for (const char* c = options.mode; *c != '\0'; ++c)

@@ -69,6 +69,7 @@ int main(int argc, char** argv)
         bench_fail("needs exactly 2 ranks");
     const size_t largest = bench_largest(&options);
     pingpong p = {bench_buffer_make(&options, largest), bench_buffer_make(&options, largest), options.verify};
+    bench_show_path(peer(), peer());
     const bench_kernel kernel = {prepare, run, check, &p, false};
     for (int s = 0; s < options.size_count; ++s) {
         bench_buffer_resize(&p.out, &options, options.sizes[s], 1);

@@ -139,6 +139,7 @@ int main(int argc, char** argv)
     s.in = bench_buffer_make(&options, widest);
     s.requests = bench_alloc(2 * (size_t)options.window * sizeof(MPI_Request));
 
+    bench_show_path(s.peer, s.peer);
     const bench_kernel kernel = {prepare, run, check, &s, bench_ranks > 2};
     for (int i = 0; i < options.size_count; ++i) {
         s.window = window_for(&options, options.sizes[i]);
