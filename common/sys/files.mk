@@ -28,4 +28,6 @@ liblinnet_sys_la_SOURCES = \
     sys/tcp_socket.cc \
     sys/tcp_socket.h \
     sys/thread.cc \
-    sys/thread.h
+    sys/thread.h \
+    sys/timer_fd.cc \
+    sys/timer_fd.h
