@@ -7,4 +7,5 @@ linnetinclude_HEADERS = capi/linnet.h
 
 noinst_LTLIBRARIES += liblinnet-capi.la
 liblinnet_la_LIBADD += liblinnet-capi.la
-liblinnet_capi_la_SOURCES =
+liblinnet_capi_la_SOURCES = \
+    capi/linnet.cc

@@ -65,6 +65,15 @@ struct LinkState {
     TimePoint give_up_at{};        // when failures become kUnreachable
 };
 
+// What the statistics page shows of a session.
+struct SessionView {
+    std::string name;
+    const char* state;
+    const char* via;
+    std::uint32_t tx_messages;
+    std::uint32_t rx_messages;
+};
+
 class Session {
 public:
     explicit Session(PeerId peer_id) noexcept : id{peer_id} {}
@@ -89,6 +98,7 @@ public:
     std::atomic<bool> wants_credit{false};
     // For messages: "10.1.0.2 port 41873".
     [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
+    [[nodiscard]] SessionView view() LINNET_EXCLUDES(lock);
 
 private:
     friend class SessionLayer;

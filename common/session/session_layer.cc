@@ -33,6 +33,22 @@ std::string Session::describe()
     return name_text(name_);
 }
 
+SessionView Session::view()
+{
+    MutexLock guard{lock};
+    const LinkState& lane = links_[0];
+    const char* state = "idle";
+    if (down_reason() != Status::kOk) {
+        state = status_text(down_reason());
+    } else if (lane.phase == LinkState::Phase::kUp) {
+        state = "connected";
+    } else if (lane.phase == LinkState::Phase::kOpening || lane.waiting) {
+        state = "connecting";
+    }
+    const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
+    return {name_text(name_), state, via, next_number_ - 1, received_.load(std::memory_order_relaxed)};
+}
+
 SessionLayer::SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters)
     : config_{config}, sink_{sink}, clock_{clock}, log_{log}, counters_{counters}, shared_counters_{shared_counters}
 {

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Context bodies.
+#include "core/context.h"
+
+#include <arpa/inet.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/transport_table.h"
+#include "sys/process.h"
+
+namespace linnet::core {
+
+namespace {
+constexpr Nanos kFlushStep = std::chrono::milliseconds{1};
+constexpr unsigned kPollBudget = 64;
+
+template <class T>
+T random_value(const Log& log) noexcept
+{
+    T t{};
+    const Status ignored = random_bytes(std::as_writable_bytes(std::span{&t, 1}), log);
+    static_cast<void>(ignored);
+    return t;
+}
+}   // namespace
+
+Context::Context() : publisher_{*this, clock_} {}
+
+Result<std::unique_ptr<Context>> Context::open(const OpenArgs& args)
+{
+    std::unique_ptr<Context> c{new Context};
+    const Status s = c->start(args);
+    if (s != Status::kOk) {
+        return s;
+    }
+    return c;
+}
+
+Status Context::start(const OpenArgs& args)
+{
+    log_.configure(LogLevel::kWarn, args.log, args.log_arg);
+    std::string error;
+    Status s = settings_.load_environment(log_, error);
+    for (const auto& [name, value] : args.settings) {
+        if (s == Status::kOk) {
+            s = settings_.set(name, value, error);
+        }
+    }
+    if (s != Status::kOk) {
+        LINNET_LOG(log_, kError, "%s", error.c_str());
+        return s;
+    }
+    log_.configure(settings_.log_level(), args.log, args.log_arg);
+    const auto set_default = [&](SettingId id, const std::string& value) {
+        if (settings_.origin(id) == SettingOrigin::kDefault) {
+            const Status ignored = settings_.set(id, value, error);
+            static_cast<void>(ignored);
+        }
+    };
+    set_default(SettingId::kLabel, args.label);
+    set_default(SettingId::kExpectedPeers, std::to_string(args.expected_peers));
+    set_default(SettingId::kLocalRanks, std::to_string(args.local_ranks));
+
+    void* const page = ::mmap(nullptr, sizeof *live_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        LINNET_LOG(log_, kError, "no memory for a context");
+        return Status::kNoMemory;
+    }
+    ::madvise(page, sizeof *live_, MADV_WIPEONFORK);
+    live_ = static_cast<std::uint32_t*>(page);
+    *live_ = kLive;
+
+    ProgressEngine::Config pc;
+    pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
+    pc.event_thread = settings_.boolean(SettingId::kEventThread);
+    pc.local_ranks = static_cast<unsigned>(settings_.integer(SettingId::kLocalRanks));
+    pc.spin_time = settings_.duration(SettingId::kSpinTime);
+    pc.sleep_max = settings_.duration(SettingId::kSleepMax);
+    pc.look_in = settings_.duration(SettingId::kLookIn);
+    pc.arm_gap = settings_.duration(SettingId::kArmGap);
+    pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
+    engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);
+
+    proto::Proto::Config qc;
+    qc.eager_limit = settings_.size(SettingId::kEagerLimit);
+    qc.retain_limit = settings_.size(SettingId::kRetainLimit);
+    qc.eager_credit = std::max(settings_.size(SettingId::kEagerCredit), 2 * qc.eager_limit);
+    qc.rndv_first = settings_.size(SettingId::kRndvFirst);
+    qc.bulk_chunk = settings_.size(SettingId::kBulkChunk);
+    qc.wild_mask = args.wild_mask;
+    qc.seed = random_value<std::uint64_t>(log_);
+    proto_ = std::make_unique<proto::Proto>(qc, *engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
+
+    session::SessionLayer::Config sc;
+    sc.connect_timeout = settings_.duration(SettingId::kConnectTimeout);
+    sc.peer_timeout = settings_.duration(SettingId::kPeerTimeout);
+    sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
+    sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
+    proto_->attach(*sessions_);
+
+    s = open_transports();
+    if (s == Status::kOk) {
+        s = engine_->add_source(*sessions_);
+    }
+    publisher_.open(settings_, log_);
+    if (s == Status::kOk) {
+        s = engine_->add_source(publisher_);
+    }
+    if (s == Status::kOk) {
+        s = engine_->start();
+    }
+    return s;
+}
+
+Status Context::open_transports()
+{
+    wire::EndpointName self;
+    self.endpoint_id.set(random_value<std::uint64_t>(log_) | 1);
+    self.incarnation.set(static_cast<std::uint64_t>(wall_clock_now().count()));
+    self.secret = random_value<wire::Secret>(log_);
+    const TransportEnv env{settings_, clock_, log_, stats_};
+    const std::string& chosen = settings_.text(SettingId::kTransports);
+    sessions_->set_self(self);
+    for (const TransportRow& row : transport_table()) {
+        if (!transport_chosen(chosen, row.name)) {
+            continue;
+        }
+        std::unique_ptr<Transport> t = row.make(env);
+        session::Port& port = sessions_->add_port(*t);
+        const Status s = t->open(port, self);
+        if (s != Status::kOk) {
+            return s;   // it said why
+        }
+        if (const Status added = engine_->add_source(*t); added != Status::kOk) {
+            return added;
+        }
+        transports_.push_back(std::move(t));
+    }
+    if (transports_.empty()) {
+        LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());
+        return Status::kInvalid;
+    }
+    sessions_->set_self(self);
+    return Status::kOk;
+}
+
+Context::~Context()
+{
+    if (engine_ != nullptr && live_ != nullptr && alive()) {
+        close();
+    }
+    if (live_ != nullptr) {
+        ::munmap(live_, sizeof *live_);
+    }
+}
+
+// ---- peers ----
+
+Result<PeerId> Context::add_peer(const wire::EndpointName& name)
+{
+    const Result<session::Session*> s = sessions_->add(name);
+    if (!s) {
+        return s.status();
+    }
+    static_cast<proto::Peer*>(*s)->added.store(true, std::memory_order_relaxed);
+    return (*s)->id;
+}
+
+Result<PeerId> Context::add_address(const char* node, const char* service)
+{
+    wire::EndpointName name;
+    char* end = nullptr;
+    const unsigned long port = std::strtoul(service, &end, 10);
+    if (port == 0 || port > 65535 || *end != '\0') {
+        LINNET_LOG(log_, kError, "\"%s\" is not a port number", service);
+        return Status::kInvalid;
+    }
+    name.port.set(static_cast<std::uint16_t>(port));
+    if (::inet_pton(AF_INET, node, name.address.data()) == 1) {
+        name.family = wire::AddressFamily::kIpv4;
+    } else if (::inet_pton(AF_INET6, node, name.address.data()) == 1) {
+        name.family = wire::AddressFamily::kIpv6;
+    } else {
+        LINNET_LOG(log_, kError, "\"%s\" is not an IPv4 or IPv6 address", node);
+        return Status::kInvalid;
+    }
+    const Result<session::Session*> s = sessions_->add_address(name);
+    if (!s) {
+        return s.status();
+    }
+    static_cast<proto::Peer*>(*s)->added.store(true, std::memory_order_relaxed);
+    return (*s)->id;
+}
+
+Status Context::remove_peer(PeerId id) noexcept
+{
+    proto::Peer* const p = peer(id);
+    if (p == nullptr) {
+        return Status::kInvalid;
+    }
+    proto_->forget_peer(*p);
+    return Status::kOk;
+}
+
+Status Context::declare_dead(PeerId id) noexcept
+{
+    proto::Peer* const p = peer(id);
+    if (p == nullptr) {
+        return Status::kInvalid;
+    }
+    TokenGuard token{*engine_};
+    sessions_->declare_down(*p, Status::kPeerDown, "the host says that its process is dead");
+    return Status::kOk;
+}
+
+// ---- progress ----
+
+Status Context::register_active(std::uint32_t id, ActiveFn fn, void* arg) noexcept
+{
+    if (id >= handlers_.size()) {
+        return Status::kInvalid;
+    }
+    handlers_[id].arg.store(arg, std::memory_order_relaxed);
+    handlers_[id].fn.store(fn, std::memory_order_release);
+    return Status::kOk;
+}
+
+void Context::run_active(proto::ActiveEvent& e) noexcept
+{
+    Handler* const h = e.id < handlers_.size() ? &handlers_[e.id] : nullptr;
+    const ActiveFn fn = h != nullptr ? h->fn.load(std::memory_order_acquire) : nullptr;
+    if (fn == nullptr) {
+        stats_.block(StatsRole::kAnyThread).add_shared(Counter::kUnexpectedDropped);
+    } else {
+        const std::uint32_t from = e.peer->added.load(std::memory_order_relaxed) ? e.peer->id.value : kNoPeer.value - 1;
+        const std::size_t padded = (e.header_bytes + 15) & ~std::size_t{15};
+        fn(h->arg.load(std::memory_order_relaxed), from, e.immediate, e.body, e.header_bytes, e.body + padded, e.payload_bytes);
+    }
+    proto_->release_active(e);
+}
+
+// Completions are taken one by one, so that one which waits for another from inside its handler finds that one still in the list.
+unsigned Context::drain(unsigned budget) noexcept
+{
+    unsigned n = 0;
+    while (budget == 0 || n < budget) {
+        proto::Completion* const c = proto_->next_completion();
+        if (c == nullptr) {
+            break;
+        }
+        ++n;
+        if (c->completion_kind == proto::Completion::Kind::kActive) {
+            run_active(static_cast<proto::ActiveEvent&>(*c));
+        } else {
+            auto& r = static_cast<proto::Request&>(*c);
+            r.done(r);
+        }
+    }
+    return n;
+}
+
+unsigned Context::progress(unsigned budget, bool may_sleep) noexcept
+{
+    engine_->enter();
+    unsigned done = drain(budget);
+    const unsigned polled = engine_->host_progress(kPollBudget, may_sleep && done == 0);
+    done += drain(budget);
+    engine_->leave(done != 0 ? CallKind::kCompleted : CallKind::kEmpty);
+    return done != 0 ? done : polled;
+}
+
+Status Context::wait(Nanos timeout) noexcept
+{
+    engine_->enter();
+    const TimePoint now = clock_.now();
+    const TimePoint deadline = timeout >= TimePoint::max() - now ? TimePoint::max() : now + timeout;
+    const auto ready = [this]() noexcept { return proto_->has_completions(); };
+    Status s = Status::kOk;
+    unsigned n = drain(0);
+    while (n == 0 && s == Status::kOk) {
+        s = engine_->wait(ReadyRef::to(ready), deadline);
+        n = drain(0);
+    }
+    engine_->leave(CallKind::kCompleted);
+    return n != 0 ? Status::kOk : s;
+}
+
+Status Context::arm_wait_fd() noexcept
+{
+    return !proto_->has_completions() && engine_->arm_wait_fd() ? Status::kOk : Status::kAgain;
+}
+
+// Peers that have not acknowledged everything.
+std::uint32_t Context::unacknowledged() noexcept
+{
+    std::uint32_t n = 0;
+    for (std::uint32_t i = 0; i < sessions_->peers(); ++i) {
+        session::Session* const s = sessions_->find(PeerId{i});
+        MutexLock guard{s->lock};
+        n += s->down_reason() == Status::kOk && !s->all_acked() ? 1 : 0;
+    }
+    return n;
+}
+
+Status Context::flush(Nanos timeout) noexcept
+{
+    const TimePoint deadline = clock_.now() + timeout;
+    while (unacknowledged() != 0) {
+        if (clock_.now() >= deadline) {
+            LINNET_LOG(log_, kWarn, "%u peers have not acknowledged everything within %lld ms (setting finalize_timeout)", unacknowledged(),
+                       static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+            return Status::kTimedOut;
+        }
+        const auto acked = [this]() noexcept { return proto_->has_completions(); };
+        if (engine_->poll(kPollBudget) == 0) {
+            const Status ignored = engine_->wait(ReadyRef::to(acked), std::min(deadline, clock_.now() + kFlushStep));
+            static_cast<void>(ignored);
+        }
+        drain(0);
+    }
+    return Status::kOk;
+}
+
+void Context::close() noexcept
+{
+    const Nanos limit = settings_.duration(SettingId::kFinalizeTimeout);
+    const Status flushed = flush(limit);
+    {
+        TokenGuard token{*engine_};
+        sessions_->set_closing();
+        for (std::uint32_t i = 0; i < sessions_->peers(); ++i) {
+            proto_->say_goodbye(static_cast<proto::Peer&>(*sessions_->find(PeerId{i})));
+        }
+    }
+    if (flushed == Status::kOk) {
+        const Status ignored = flush(limit);   // of the goodbyes
+        static_cast<void>(ignored);
+    }
+    engine_->stop();
+    TokenGuard token{*engine_};
+    sessions_->shutdown();
+    proto_->clear();
+}
+
+}   // namespace linnet::core

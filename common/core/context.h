@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Context: one open endpoint: its settings, transports, peers, requests, event thread.
+//
+// What it is     What linnet.h calls a context, in C++. The only layer that names concrete transports (transport_table.cc).
+// Owner          capi/, on behalf of the host.
+// Threads        Any, for everything but open() and close(), which one thread calls with no other call under way.
+// Blocking       wait(), flush(), close(), and progress() with may_sleep: bounded.
+// Failure        Statuses; the reason is in the log.
+// Fork           A child's copy is dead: alive() is false there, and the destructor of a dead context closes descriptors but sends nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "conf/settings.h"
+#include "core/stats_publisher.h"
+#include "progress/progress_engine.h"
+#include "proto/proto.h"
+#include "session/session_layer.h"
+#include "stats/counters.h"
+#include "sys/system_clock.h"
+#include "transport/transport.h"
+
+namespace linnet::core {
+
+struct OpenArgs {
+    std::vector<std::pair<std::string, std::string>> settings;   // name, value
+    LogSink log{nullptr};
+    void* log_arg{nullptr};
+    std::uint64_t wild_mask{0};
+    std::string label;
+    std::uint32_t expected_peers{0};
+    std::uint32_t local_ranks{0};
+};
+
+using ActiveFn = void (*)(void* arg, std::uint32_t from, std::uint64_t immediate, const void* header, std::size_t header_bytes,
+                          const void* payload, std::size_t payload_bytes) noexcept;
+
+class Context {
+public:
+    static Result<std::unique_ptr<Context>> open(const OpenArgs& args);
+    ~Context();   // close()
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    // False in a child of fork().
+    [[nodiscard]] bool alive() const noexcept { return *live_ == kLive; }
+    [[nodiscard]] const wire::EndpointName& name() const noexcept { return sessions_->self(); }
+
+    // ---- peers ----
+    Result<PeerId> add_peer(const wire::EndpointName& name);
+    Result<PeerId> add_address(const char* node, const char* service);
+    Status remove_peer(PeerId id) noexcept;
+    Status declare_dead(PeerId id) noexcept;
+    // Null for an id that this context never gave out.
+    [[nodiscard]] proto::Peer* peer(PeerId id) noexcept { return static_cast<proto::Peer*>(sessions_->find(id)); }
+
+    [[nodiscard]] proto::Proto& proto() noexcept { return *proto_; }
+    [[nodiscard]] Log& log() noexcept { return log_; }
+    [[nodiscard]] const session::SessionLayer& sessions() const noexcept { return *sessions_; }
+    [[nodiscard]] const ProgressEngine& engine() const noexcept { return *engine_; }
+    [[nodiscard]] std::uint64_t counter(Counter id) const noexcept { return stats_.total(id); }
+
+    // ---- active messages ----
+    Status register_active(std::uint32_t id, ActiveFn fn, void* arg) noexcept;
+
+    // ---- progress ----
+    void enter() noexcept { engine_->enter(); }
+    void leave_post() noexcept { engine_->leave(CallKind::kPost); }
+    unsigned progress(unsigned budget, bool may_sleep) noexcept;
+    Status wait(Nanos timeout) noexcept;
+    [[nodiscard]] int wait_fd() const noexcept { return engine_->wait_fd(); }
+    Status arm_wait_fd() noexcept;
+    Status flush(Nanos timeout) noexcept;
+
+private:
+    Context();
+    Status start(const OpenArgs& args);
+    Status open_transports();
+    unsigned drain(unsigned budget) noexcept;
+    void run_active(proto::ActiveEvent& e) noexcept;
+    [[nodiscard]] std::uint32_t unacknowledged() noexcept;
+    void close() noexcept;
+
+    static constexpr std::uint32_t kLive = 0x4c495645;
+    struct Handler {
+        std::atomic<ActiveFn> fn{nullptr};
+        std::atomic<void*> arg{nullptr};
+    };
+
+    Log log_;
+    Settings settings_;
+    SystemClock clock_;
+    Stats stats_;
+    std::uint32_t* live_{nullptr};     // on a page that the kernel wipes in children of fork()
+    std::unique_ptr<ProgressEngine> engine_;
+    std::unique_ptr<proto::Proto> proto_;
+    std::unique_ptr<session::SessionLayer> sessions_;
+    StatsPublisher publisher_;
+    std::vector<std::unique_ptr<Transport>> transports_;   // above their sinks, so destroyed first
+    std::array<Handler, proto::kActiveIds> handlers_;
+};
+
+}   // namespace linnet::core

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The table of transports.
+#include "core/transport_table.h"
+
+#include <array>
+
+#include "transport/loopback/loopback_transport.h"
+#include "transport/tcp/tcp_transport.h"
+
+namespace linnet::core {
+
+std::span<const TransportRow> transport_table() noexcept
+{
+    static constexpr std::array<TransportRow, 2> kTable{{
+        {"loopback", [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
+        {"tcp", [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<tcp::TcpTransport>(e.settings, e.clock, e.log, e.stats); }},
+    }};
+    return kTable;
+}
+
+bool transport_chosen(std::string_view setting, std::string_view name) noexcept
+{
+    if (setting == "auto" || setting.empty()) {
+        return true;
+    }
+    while (!setting.empty()) {
+        const std::size_t comma = setting.find(',');
+        std::string_view word = setting.substr(0, comma);
+        while (!word.empty() && word.front() == ' ') {
+            word.remove_prefix(1);
+        }
+        while (!word.empty() && word.back() == ' ') {
+            word.remove_suffix(1);
+        }
+        if (word == name) {
+            return true;
+        }
+        setting = comma == std::string_view::npos ? std::string_view{} : setting.substr(comma + 1);
+    }
+    return false;
+}
+
+}   // namespace linnet::core

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The transports that this build has: the one place that names them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/log.h"
+#include "conf/settings.h"
+#include "stats/counters.h"
+#include "transport/transport.h"
+
+namespace linnet::core {
+
+struct TransportEnv {
+    const Settings& settings;
+    const Clock& clock;
+    Log& log;
+    Stats& stats;
+};
+
+struct TransportRow {
+    const char* name;   // in the setting transports
+    std::unique_ptr<Transport> (*make)(const TransportEnv&);
+};
+
+// In order of preference.
+[[nodiscard]] std::span<const TransportRow> transport_table() noexcept;
+
+// Is `name` chosen by the value of the setting transports ("auto", or a comma list)?
+[[nodiscard]] bool transport_chosen(std::string_view setting, std::string_view name) noexcept;
+
+}   // namespace linnet::core
