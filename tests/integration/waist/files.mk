@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# The waist as its hosts use it: tagged messages, a provider-like client, an active-message loop.
+
+test_programs += integration_waist_test
+integration_waist_test_SOURCES = \
+    integration/waist/active_message_test.cc \
+    integration/waist/messages_test.cc \
+    integration/waist/provider_like_test.cc \
+    integration/waist/waist.h
+integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
