@@ -127,6 +127,14 @@ class ClaimTest(unittest.TestCase):
         found = claims.evaluate(claims.Claim.parse("a>=0.5:worst::hidden"), data)
         self.assertEqual([v["holds"] for v in found], [True, False])
 
+    def test_counters_are_judged_only_by_their_full_name(self):
+        data = {"a": {"time": {8: [1.0]}, "counter wakeups": {0: [0.5]}, "counter wakeups_empty": {0: [9.0]}}}
+        found = claims.evaluate(claims.Claim.parse("a<=1:worst::counter wakeups"), data)
+        self.assertEqual([(v["metric"], v["measured"]) for v in found], [("counter wakeups", 0.5)])
+        self.assertEqual([v["metric"] for v in claims.evaluate(claims.Claim.parse("a<=1:worst"), data)], ["time"])
+        with self.assertRaises(claims.ClaimError):
+            claims.evaluate(claims.Claim.parse("a<=1:worst::counter wake"), data)
+
 
 def rank(number, host, sent=(), must=(0, 0), pvars=None):
     return {"rank": number, "host": f"lab-{host}", "sent": list(sent), "must_tx": must[0], "must_rx": must[1],
@@ -235,6 +243,15 @@ class ProofOfLinnetTest(unittest.TestCase):
         ranks = [dict(r, pvars={"mtl_linnet_shm_tx_bytes": 900, "mtl_linnet_shm_rx_bytes": 10 * MB})
                  for r in ProofWithinHostTest.RANKS]
         self.assertEqual(problems(ranks, ZERO, "linnet-shm", stacks.HOST), [])
+
+    def test_what_a_rank_sends_itself_is_no_payload(self):
+        self.assertEqual(len(problems(self.ranks(tcp=2 * MB, loopback=11 * MB), self.WIRE, "linnet")), 1)
+
+    def test_counters_are_given_for_each_thousand_messages(self):
+        ranks = [dict(r, pvars={"mtl_linnet_wakeups": 3}) for r in PING]
+        self.assertEqual(proof.counters({"ranks": ranks}), {"wakeups": 3.0})  # 6 for 2000 messages
+        ranks[0]["must_tx"] = 1  # a collective: nobody knows how many messages it took
+        self.assertEqual(proof.counters({"ranks": ranks}), {})
 
     def test_no_variables_means_that_linnet_did_not_run(self):
         self.assertIn("did not run", problems(PING, self.WIRE, "linnet-tcp")[0])

@@ -18,12 +18,14 @@ GRAMMAR = """LEFT OP RIGHT:STATISTIC[:RANGE[:METRIC]]
   STATISTIC  geomean, median or worst, over the points; with -sure (worst-sure) the unfavourable end of the
              bootstrap interval must satisfy the claim, not the estimate alone
   RANGE      points: 8-64K, 2M-, -1K, 16; all if empty
-  METRIC     part of the metric's name; it must hold for each metric that matches; the main ones if empty"""
+  METRIC     part of the metric's name; it must hold for each metric that matches; the main ones if empty;
+             "counter NAME" is Linnet's counter of that name for each 1000 messages"""
 
 _SIDE = r"[A-Za-z][A-Za-z0-9_-]*(?:@[0-9.]+[KMG]?)?"
 _CLAIM = re.compile(rf"\s*(?P<left>{_SIDE})\s*(?P<op><=|>=)\s*"
                     rf"(?:(?:(?P<factor>[0-9.]+)\s*\*\s*)?(?P<right>{_SIDE})|(?P<number>-?[0-9.]+))\s*"
                     r":(?P<statistic>[a-z-]+)(?::(?P<range>[^:]*)(?::(?P<metric>.*))?)?$")
+COUNTER = "counter "
 _STATISTICS = ("geomean", "median", "worst")
 _SUFFIX = {"": 1, "K": 1024, "M": 1024 ** 2, "G": 1024 ** 3}
 
@@ -140,10 +142,15 @@ def _measured(claim, data, metric):
 
 def select_metrics(available, wanted, main):
     """The metrics that a claim speaks of: those whose names contain `wanted`, else the main ones."""
-    if wanted:
+    if wanted.startswith(COUNTER):
+        chosen = [m for m in available if m == wanted]
+        available = [m for m in available if m.startswith(COUNTER)]
+    elif wanted:
+        available = [m for m in available if not m.startswith(COUNTER)]
         exact = [m for m in available if m.lower() == wanted.lower()]
         chosen = exact or [m for m in available if wanted.lower() in m.lower()]
     else:
+        available = [m for m in available if not m.startswith(COUNTER)]
         chosen = [m for m in available if m in main] or list(available)
     if not chosen:
         raise ClaimError(f"no metric matches {wanted!r}; there are: {', '.join(available)}")

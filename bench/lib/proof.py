@@ -16,7 +16,7 @@ MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of larg
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
-_COUNTER = re.compile(r"mtl_linnet_([a-z]+)_(tx|rx)_bytes$")
+_COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
 
 
 class _Payload:
@@ -132,6 +132,20 @@ def check(stack, place, report, before, after, host_of):
     else:
         problems = _within_host(stack, payload, before, after, slack)
     return problems + _linnet(stack, payload, report)
+
+
+def counters(report):
+    """Linnet's counters over all ranks, for each thousand messages that the programs sent: {name: value}.
+
+    Nothing for collectives: the messages are the library's, and nobody counts them.
+    """
+    if any(rank["must_tx"] or rank["must_rx"] for rank in report["ranks"]):
+        return {}
+    messages = sum(count for rank in report["ranks"] for _, _, count in rank["sent"])
+    totals = collections.Counter()
+    for rank in report["ranks"]:
+        totals.update({name.removeprefix("mtl_linnet_"): value for name, value in rank["pvars"].items()})
+    return {name: 1000 * value / messages for name, value in totals.items()} if messages else {}
 
 
 def facts(report, before, after, host_of):

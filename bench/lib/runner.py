@@ -68,6 +68,7 @@ class Runner:
         self.values = {s.name: {} for s in chosen}
         self.units = {}     # metric: (unit, better)
         self.facts = {s.name: [] for s in chosen}
+        self.counters = {s.name: {} for s in chosen}   # {stack: {"counter NAME": {0: [per 1000 messages, each job]}}}
         self.notes = []
         self.failed = {}    # stack: why it left
         self.commands = {}
@@ -102,6 +103,8 @@ class Runner:
         if problems:
             raise TurnError("the named path did not carry the bytes: " + "; ".join(problems))
         self.facts[stack.name].append(proof.facts(report, before, after, self.lab.host_of))
+        for name, value in proof.counters(report).items():
+            self.counters[stack.name].setdefault(f"counter {name}", {}).setdefault(0, []).append(value)
         self.notes += [n for n in report["notes"] if n not in self.notes]
         return report["rows"]
 
@@ -131,3 +134,4 @@ class Runner:
         for name in self.failed:
             self.values.pop(name)
             self.facts.pop(name)
+            self.counters.pop(name)

@@ -88,6 +88,15 @@ def text(metrics, baseline):
     return "\n\n".join("\n".join(_lines_of_metric(m, e, baseline)) for m, e in metrics.items())
 
 
+def counter_lines(counters):
+    """Linnet's counters that are not zero, for each thousand messages: median over the jobs."""
+    for stack, named in counters.items():
+        values = {name: stats.summary(points[0])["median"] for name, points in named.items()}
+        shown = [f"{name.removeprefix('counter ')} {_number(value)}" for name, value in values.items() if value > 0]
+        if shown:
+            yield f"  {stack}: " + ", ".join(shown)
+
+
 def path_lines(facts):
     """What the counters saw, for each stack, summed over the turns."""
     for stack, turns in facts.items():
