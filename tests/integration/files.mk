@@ -20,6 +20,7 @@ EXTRA_DIST += \
     integration/mpi/memory.c \
     integration/mpi/modes.c \
     integration/mpi/mpi_check.h \
+    integration/mpi/onesided.c \
     integration/mpi/ordering.c \
     integration/mpi/other_release.c \
     integration/mpi/persistent.c \
