@@ -58,15 +58,17 @@ public:
     // Appends to the chain of the element's key. False when there is no memory for a new key.
     [[nodiscard]] bool push_back(T& e, std::uint64_t hash, const Key& key, unsigned c, const Rules& rules) noexcept
     {
-        std::uint64_t ignored = 0;
-        Slot* slot = find(hash, key, c, rules, ignored);
-        if (slot == nullptr) {
-            slot = add_slot(hash);
-            if (slot == nullptr) {
-                return false;
-            }
+        if (!has_room() && !resize(std::max(kMinSlots, 2 * capacity())) && std::size_t{used_} + 1 >= capacity()) {
+            return false;   // without memory a table may fill up to the one free slot that ends a search
         }
-        chain_push_back(slot->head, e, c);
+        std::size_t i = hash & mask_;
+        while (slots_[i].head != nullptr && !(slots_[i].hash == hash && ElementAccess::key(*slots_[i].head, c, rules) == key)) {
+            i = (i + 1) & mask_;
+        }
+        Slot& slot = slots_[i];
+        used_ += slot.head == nullptr ? 1 : 0;
+        slot.hash = hash;
+        chain_push_back(slot.head, e, c);
         return true;
     }
 
@@ -88,16 +90,28 @@ public:
             chain_remove_inner(e, c);
             return true;
         }
+        if (used_ == 0) {
+            return false;
+        }
+        std::size_t i = hash & mask_;
+        if (ElementAccess::link(e, c).prev == &e) {   // alone, the usual case: no need to compare keys
+            while (slots_[i].head != nullptr && slots_[i].head != &e) {
+                i = (i + 1) & mask_;
+            }
+            if (slots_[i].head == nullptr) {
+                return false;
+            }
+            ElementAccess::link(e, c) = {};
+            erase(slots_[i]);
+            shrink();
+            return true;
+        }
         std::uint64_t ignored = 0;
         Slot* slot = find(hash, key, c, rules, ignored);
         if (slot == nullptr || (slot->head != &e && ElementAccess::link(*slot->head, c).prev != &e)) {
             return false;
         }
         chain_remove(slot->head, e, c);
-        if (slot->head == nullptr) {
-            erase(*slot);
-            shrink();
-        }
         return true;
     }
 
@@ -124,28 +138,12 @@ public:
         return moved;
     }
 
-    void clear() noexcept
-    {
-        slots_.reset();
-        mask_ = used_ = 0;
-    }
-
 private:
     static constexpr std::size_t kMinSlots = 32;   // 512 bytes, the least that a queue too long for its ring needs
 
     [[nodiscard]] std::size_t capacity() const noexcept { return slots_ == nullptr ? 0 : std::size_t{mask_} + 1; }
 
-    Slot* add_slot(std::uint64_t hash) noexcept
-    {
-        if (4 * (std::size_t{used_} + 1) > 3 * capacity() && !resize(std::max(kMinSlots, 2 * capacity())) &&
-            std::size_t{used_} + 1 >= capacity()) {   // without memory it may fill up to the one free slot that ends a search
-            return nullptr;
-        }
-        ++used_;
-        Slot& s = free_slot(hash);
-        s.hash = hash;
-        return &s;
-    }
+    [[nodiscard]] bool has_room() const noexcept { return 2 * (std::size_t{used_} + 1) <= capacity(); }
 
     Slot& free_slot(std::uint64_t hash) const noexcept
     {

@@ -80,7 +80,7 @@ protected:
 
 private:
     friend struct match::ElementAccess;
-    std::array<match::ChainLink<UnexpectedMessage>, match::kKeyClasses + 1> chains_;   // one per class, and kOrder
+    std::array<match::ChainLink<UnexpectedMessage>, match::kKeyClasses + 1> chains_;   // kOrder, and one per class
 };
 
 // The core embeds one of these in every request or message record.
@@ -113,20 +113,25 @@ struct Rules {
     {
         return {(c & kAnySourceFlag) != 0 ? kAnySource : source, (c & kAnyTagFlag) != 0 ? bits & ~wild_mask : bits};
     }
-    // Both halves of a 64 x 64 bit product, folded: every input bit reaches the low bits that select a slot.
+    // A folded 64 x 64 bit product and one more round: without it, keys in arithmetic progression meet in some strides.
     [[nodiscard]] std::uint64_t hash(const Key& k) const noexcept
     {
         __extension__ using Wide = unsigned __int128;
-        const std::uint64_t factor = ((k.source.value + 1ULL) * 0x9E3779B97F4A7C15ULL ^ seed) | 1U;
+        const std::uint64_t factor = (k.source.value * 0x9E3779B97F4A7C15ULL ^ seed ^ 0xE7037ED1A0B428DBULL) | 1U;
         const Wide product = static_cast<Wide>(k.bits ^ seed ^ 0xA0761D6478BD642FULL) * factor;
-        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+        std::uint64_t h = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+        h = (h ^ h >> 32) * 0xD6E8FEB86659FD93ULL;
+        return h ^ h >> 32;
     }
 };
 
 // The one door to the private parts of elements; it also makes both kinds look alike to Chain and ChainTable.
 struct ElementAccess {
     static ChainLink<PostedReceive>& link(PostedReceive& r, unsigned) noexcept { return r.chain_; }
-    static ChainLink<UnexpectedMessage>& link(UnexpectedMessage& m, unsigned c) noexcept { return m.chains_[c]; }
+    static ChainLink<UnexpectedMessage>& link(UnexpectedMessage& m, unsigned c) noexcept
+    {
+        return m.chains_[c == kOrder ? 0 : c + 1];
+    }
     static std::uint64_t& sequence(PostedReceive& r) noexcept { return r.sequence_; }
     static Key key(const PostedReceive& r, unsigned, const Rules&) noexcept
     {

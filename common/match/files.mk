@@ -10,7 +10,7 @@ liblinnet_match_la_SOURCES = \
     match/match_space.h \
     match/posted_queue.cc \
     match/posted_queue.h \
-    match/small_ring.h \
+    match/short_queue.h \
     match/unexpected_queue.cc \
     match/unexpected_queue.h
 

@@ -1,17 +1,77 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Posted receives: ring for short queues, tables of chains for long ones.
+// Posted receives: arrays for short queues, tables of chains for long ones.
 #include "match/posted_queue.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace linnet::match {
 
 namespace {
-// An index this short becomes a ring again. The distance to the ring's capacity pays for the way there and back.
-constexpr std::size_t kBackToRing = 2;
+// An index with so few receives becomes Short again. The distance to kShortQueue pays for the way there and back.
+constexpr std::size_t kFew = 2;
 }   // namespace
+
+// ---- a short queue ----
+
+void PostedQueue::Short::push_back(PostedReceive& r) noexcept
+{
+    const unsigned slot = order_.add();
+    source_.set(slot, r.spec.source.value);
+    source_care_.set(slot, r.spec.source == kAnySource ? 0 : UINT32_MAX);
+    bits_low_.set(slot, static_cast<std::uint32_t>(r.spec.bits));
+    bits_high_.set(slot, static_cast<std::uint32_t>(r.spec.bits >> 32));
+    care_low_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore));
+    care_high_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore >> 32));
+    receives_[slot] = &r;
+}
+
+PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept
+{
+    if (order_.size() == 0) {
+        return nullptr;
+    }
+    const auto low = static_cast<std::uint32_t>(bits);
+    const auto high = static_cast<std::uint32_t>(bits >> 32);
+    const unsigned found = order_.used() & Lanes::zeros([&](unsigned h) {
+        return ((source_.half(h) ^ source.value) & source_care_.half(h)) | ((bits_low_.half(h) ^ low) & care_low_.half(h)) |
+               ((bits_high_.half(h) ^ high) & care_high_.half(h));
+    });
+    if (found == 0) {
+        examined += order_.size();
+        return nullptr;
+    }
+    const unsigned slot = order_.oldest(found);
+    examined += order_.age(slot) + 1;
+    order_.remove(slot);
+    return receives_[slot];
+}
+
+bool PostedQueue::Short::remove(const PostedReceive& r) noexcept
+{
+    for (unsigned slot = 0; slot < kShortQueue; ++slot) {
+        if ((order_.used() >> slot & 1U) != 0 && receives_[slot] == &r) {
+            order_.remove(slot);
+            return true;
+        }
+    }
+    return false;
+}
+
+DetachedList<PostedReceive> PostedQueue::Short::detach_source(PeerId source) noexcept
+{
+    DetachedList<PostedReceive> out;
+    for (unsigned age = 0; age < order_.size();) {
+        const unsigned slot = order_.slot(age);
+        if (receives_[slot]->spec.source == source) {
+            order_.remove(slot);
+            out.push_back(*receives_[slot]);
+        } else {
+            ++age;
+        }
+    }
+    return out;
+}
 
 // ---- the index ----
 
@@ -31,14 +91,19 @@ PostedReceive* PostedQueue::Index::take(PeerId source, std::uint64_t bits, const
     std::array<Key, kKeyClasses> key;
     std::array<std::uint64_t, kKeyClasses> hash;
     for (unsigned c = 0; c < kKeyClasses; ++c) {
-        key[c] = rules.key(source, bits, c);
-        hash[c] = rules.hash(key[c]);
-        tables[c].prefetch(hash[c]);
+        if (!tables[c].empty()) {
+            key[c] = rules.key(source, bits, c);
+            hash[c] = rules.hash(key[c]);
+            tables[c].prefetch(hash[c]);
+        }
     }
     Table::Slot* best = nullptr;
     unsigned best_class = kExact;
     std::uint64_t best_sequence = UINT64_MAX;
     for (unsigned c = 0; c < kKeyClasses; ++c) {
+        if (tables[c].empty()) {
+            continue;
+        }
         Table::Slot* slot = tables[c].find(hash[c], key[c], c, rules, examined);
         if (slot != nullptr && ElementAccess::sequence(*slot->head) < best_sequence) {
             best = slot;
@@ -114,76 +179,51 @@ DetachedList<PostedReceive> PostedQueue::Index::detach_all() noexcept
 
 std::size_t PostedQueue::size() const noexcept
 {
-    const Ring* ring = std::get_if<Ring>(&queue_);
-    return ring != nullptr ? ring->size() : std::get_if<Index>(&queue_)->size;
+    const Short* few = std::get_if<Short>(&queue_);
+    return few != nullptr ? few->order().size() : std::get_if<Index>(&queue_)->size;
 }
 
 void PostedQueue::push_back(PostedReceive& r, const Rules& rules) noexcept
 {
-    Ring* ring = std::get_if<Ring>(&queue_);
-    if (ring != nullptr && !ring->full()) {
-        add(*ring, r);
+    Short* few = std::get_if<Short>(&queue_);
+    if (few != nullptr && !few->order().full()) {
+        few->push_back(r);
         return;
     }
-    Index& index = ring != nullptr ? to_index(rules) : *std::get_if<Index>(&queue_);
+    Index& index = few != nullptr ? to_index(rules) : *std::get_if<Index>(&queue_);
     index.push_back(r, rules);
 }
 
 PostedReceive* PostedQueue::take(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept
 {
-    if (Ring* ring = std::get_if<Ring>(&queue_); ring != nullptr) {
-        const unsigned found = ring->matches([source, bits](const Entry& e) {
-            return (((e.bits ^ bits) & e.care) | ((e.source.value ^ source.value) & e.source_care)) == 0;
-        });
-        if (found == 0) {
-            examined += ring->size();
-            return nullptr;
-        }
-        const unsigned age = static_cast<unsigned>(std::countr_zero(found));
-        examined += age + 1;
-        PostedReceive* r = (*ring)[age].receive;
-        ring->remove(age);
-        return r;
+    if (Short* few = std::get_if<Short>(&queue_); few != nullptr) {
+        return few->take(source, bits, examined);
     }
     Index& index = *std::get_if<Index>(&queue_);
     PostedReceive* r = index.take(source, bits, rules, examined);
-    to_ring_when_short(index);
+    to_short_when_few(index);
     return r;
 }
 
 bool PostedQueue::remove(PostedReceive& r, const Rules& rules) noexcept
 {
-    if (Ring* ring = std::get_if<Ring>(&queue_); ring != nullptr) {
-        const unsigned found = ring->matches([&r](const Entry& e) { return e.receive == &r; });
-        if (found != 0) {
-            ring->remove(static_cast<unsigned>(std::countr_zero(found)));
-        }
-        return found != 0;
+    if (Short* few = std::get_if<Short>(&queue_); few != nullptr) {
+        return few->remove(r);
     }
     Index& index = *std::get_if<Index>(&queue_);
     const bool removed = index.remove(r, rules);
-    to_ring_when_short(index);
+    to_short_when_few(index);
     return removed;
 }
 
 DetachedList<PostedReceive> PostedQueue::detach_source(PeerId source) noexcept
 {
-    if (Index* index = std::get_if<Index>(&queue_); index != nullptr) {
-        DetachedList<PostedReceive> out = index->detach_source(source);
-        to_ring_when_short(*index);
-        return out;
+    if (Short* few = std::get_if<Short>(&queue_); few != nullptr) {
+        return few->detach_source(source);
     }
-    DetachedList<PostedReceive> out;
-    Ring& ring = *std::get_if<Ring>(&queue_);
-    for (unsigned age = 0; age < ring.size();) {
-        PostedReceive& r = *ring[age].receive;
-        if (r.spec.source == source) {
-            ring.remove(age);
-            out.push_back(r);
-        } else {
-            ++age;
-        }
-    }
+    Index& index = *std::get_if<Index>(&queue_);
+    DetachedList<PostedReceive> out = index.detach_source(source);
+    to_short_when_few(index);
     return out;
 }
 
@@ -193,36 +233,31 @@ DetachedList<PostedReceive> PostedQueue::detach_all() noexcept
     if (Index* index = std::get_if<Index>(&queue_); index != nullptr) {
         out = index->detach_all();
     } else {
-        const Ring& ring = *std::get_if<Ring>(&queue_);
-        for (unsigned age = 0; age < ring.size(); ++age) {
-            out.push_back(*ring[age].receive);
+        const Short& few = *std::get_if<Short>(&queue_);
+        for (unsigned age = 0; age < few.order().size(); ++age) {
+            out.push_back(few.receive(few.order().slot(age)));
         }
     }
-    queue_.emplace<Ring>();
+    queue_.emplace<Short>();
     return out;
-}
-
-void PostedQueue::add(Ring& ring, PostedReceive& r) noexcept
-{
-    ring.push_back({r.spec.bits, ~r.spec.ignore, &r, r.spec.source, r.spec.source == kAnySource ? 0 : UINT32_MAX});
 }
 
 PostedQueue::Index& PostedQueue::to_index(const Rules& rules) noexcept
 {
-    const Ring ring = *std::get_if<Ring>(&queue_);
+    const Short few = *std::get_if<Short>(&queue_);
     Index& index = queue_.emplace<Index>();
-    for (unsigned age = 0; age < ring.size(); ++age) {
-        index.push_back(*ring[age].receive, rules);
+    for (unsigned age = 0; age < few.order().size(); ++age) {
+        index.push_back(few.receive(few.order().slot(age)), rules);
     }
     return index;
 }
 
-void PostedQueue::to_ring_when_short(Index& index) noexcept
+void PostedQueue::to_short_when_few(Index& index) noexcept
 {
-    if (index.size > kBackToRing) {
+    if (index.size > kFew) {
         return;
     }
-    std::array<PostedReceive*, kBackToRing> left{};
+    std::array<PostedReceive*, kFew> left{};
     std::size_t count = 0;
     DetachedList<PostedReceive> all = index.detach_all();
     while (PostedReceive* r = all.pop()) {
@@ -231,9 +266,9 @@ void PostedQueue::to_ring_when_short(Index& index) noexcept
     std::sort(left.begin(), left.begin() + count, [](PostedReceive* a, PostedReceive* b) {
         return ElementAccess::sequence(*a) < ElementAccess::sequence(*b);
     });
-    Ring& ring = queue_.emplace<Ring>();
+    Short& few = queue_.emplace<Short>();
     for (std::size_t i = 0; i < count; ++i) {
-        add(ring, *left[i]);
+        few.push_back(*left[i]);
     }
 }
 

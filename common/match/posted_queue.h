@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // The posted-receive queue of one match space.
 //
-// Short queues are a SmallRing. Beyond it, a receive is in exactly one chain: that of its key in the table of its class, or the
+// A queue of up to eight is Short. Beyond that, a receive is in exactly one chain: that of its key in the table of its class, or the
 // ordered list of receives with arbitrary masks. An arriving message compares, by sequence number, the oldest of the (at most
 // four) chains that accept it and the oldest of the list. Guarded by the lock of the match space; never fails: a receive for
 // which there is no memory joins the list, where it is found all the same, only slower.
@@ -15,7 +15,7 @@
 
 #include "match/chain_table.h"
 #include "match/element.h"
-#include "match/small_ring.h"
+#include "match/short_queue.h"
 
 namespace linnet::match {
 
@@ -32,14 +32,21 @@ public:
     DetachedList<PostedReceive> detach_all() noexcept;
 
 private:
-    struct Entry {
-        std::uint64_t bits;
-        std::uint64_t care;          // ~ignore
-        PostedReceive* receive;
-        PeerId source;
-        std::uint32_t source_care;   // 0 for any source
+    class Short {
+    public:
+        Short() noexcept : receives_{} {}
+        [[nodiscard]] const SlotOrder& order() const noexcept { return order_; }
+        [[nodiscard]] PostedReceive& receive(unsigned slot) const noexcept { return *receives_[slot]; }
+        void push_back(PostedReceive& r) noexcept;
+        PostedReceive* take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept;
+        bool remove(const PostedReceive& r) noexcept;
+        DetachedList<PostedReceive> detach_source(PeerId source) noexcept;
+
+    private:
+        Lanes source_, source_care_, bits_low_, bits_high_, care_low_, care_high_;   // care: the bits that are compared
+        std::array<PostedReceive*, kShortQueue> receives_;
+        SlotOrder order_;
     };
-    using Ring = SmallRing<Entry>;
     using Table = ChainTable<PostedReceive>;
 
     struct Index {
@@ -55,11 +62,10 @@ private:
         DetachedList<PostedReceive> detach_all() noexcept;
     };
 
-    static void add(Ring& ring, PostedReceive& r) noexcept;
     Index& to_index(const Rules& rules) noexcept;
-    void to_ring_when_short(Index& index) noexcept;
+    void to_short_when_few(Index& index) noexcept;
 
-    std::variant<Ring, Index> queue_;
+    std::variant<Short, Index> queue_;
 };
 
 }   // namespace linnet::match

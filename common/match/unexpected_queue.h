@@ -2,11 +2,13 @@
 // Copyright (c) 2026 the Linnet authors
 // The unexpected-message queue of one match space.
 //
-// Short queues are a SmallRing. Beyond it, a message is in the list of all messages in order of arrival, and in the chain of its
-// key in every *active* class: a class is active from the first search that needs it until the queue is short again. So programs
-// pay for the kinds of receives they use, and each message enters each table at most once. A search reads
-// the head of one chain, or walks the list when its mask is arbitrary. Guarded by the lock of the match space; never fails: a
-// class for which there is no memory is inactive and its searches walk the list.
+// A queue of up to eight is Short. Beyond that, all messages are in one list in order of arrival, and each class of receives (exact,
+// any source, any tag, both) has a table of chains that covers the older part of the list, or all of it. A search takes the head
+// of its key's chain; if there is none, it walks the newer part and enters what it passes. So receives that come in the order of
+// the messages find theirs at once, without hashing and without tables. When they come in another order, the walk goes on to the
+// end, and the table then covers everything, new messages too, until it is empty. Each message enters each table at most once.
+// Searches with arbitrary masks walk the list.
+// Guarded by the lock of the match space; never fails: what there is no memory to enter is walked over again next time.
 #pragma once
 
 #include <array>
@@ -16,7 +18,7 @@
 
 #include "match/chain_table.h"
 #include "match/element.h"
-#include "match/small_ring.h"
+#include "match/short_queue.h"
 
 namespace linnet::match {
 
@@ -34,33 +36,42 @@ public:
     DetachedList<UnexpectedMessage> detach_all() noexcept;
 
 private:
-    struct Entry {
-        std::uint64_t bits;
-        UnexpectedMessage* message;
-        PeerId source;
+    class Short {
+    public:
+        Short() noexcept : messages_{} {}
+        [[nodiscard]] const SlotOrder& order() const noexcept { return order_; }
+        [[nodiscard]] UnexpectedMessage& message(unsigned slot) const noexcept { return *messages_[slot]; }
+        void push_back(UnexpectedMessage& m) noexcept;
+        // The slot, or kShortQueue when none is accepted.
+        [[nodiscard]] unsigned find(const MatchSpec& spec, std::uint64_t& examined) const noexcept;
+        void remove(unsigned slot) noexcept { order_.remove(slot); }
+        void remove(const UnexpectedMessage& m) noexcept;
+        DetachedList<UnexpectedMessage> detach_source(PeerId source) noexcept;
+
+    private:
+        Lanes source_, bits_low_, bits_high_;
+        std::array<UnexpectedMessage*, kShortQueue> messages_;
+        SlotOrder order_;
     };
-    using Ring = SmallRing<Entry>;
     using Table = ChainTable<UnexpectedMessage>;
 
     struct Index {
-        struct Keys;
-        std::array<Table, kKeyClasses> tables;
-        std::array<bool, kKeyClasses> active{};
         UnexpectedMessage* list{nullptr};
         std::size_t size{0};
+        std::array<Table, kKeyClasses> tables;
+        std::array<UnexpectedMessage*, kKeyClasses> newer{};   // the first in the list that is not in the table, or null
 
         void push_back(UnexpectedMessage& m, const Rules& rules) noexcept;
+        bool enter(UnexpectedMessage& m, unsigned c, const Rules& rules) noexcept;
         UnexpectedMessage* find(const MatchSpec& spec, const Rules& rules, std::uint64_t& examined) noexcept;
+        UnexpectedMessage* find_newer(const MatchSpec& spec, unsigned c, const Rules& rules, std::uint64_t& examined) noexcept;
         void remove(UnexpectedMessage& m, const Rules& rules) noexcept;
-        void enter(UnexpectedMessage& m, std::uint64_t hash, const Key& key, unsigned c, const Rules& rules) noexcept;
-        void activate(unsigned c, const Rules& rules) noexcept;
     };
 
-    static unsigned ring_matches(const Ring& ring, const MatchSpec& spec, std::uint64_t& examined) noexcept;
     Index& to_index(const Rules& rules) noexcept;
-    void to_ring_when_short(Index& index) noexcept;
+    void to_short_when_few(Index& index) noexcept;
 
-    std::variant<Ring, Index> queue_;
+    std::variant<Short, Index> queue_;
 };
 
 }   // namespace linnet::match
