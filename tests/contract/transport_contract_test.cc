@@ -91,8 +91,7 @@ TEST_P(TransportContract, EverySizeUpToTheLargestArrives)
     const std::size_t most = pair->a().transport->caps().lane_packet_max - eager(1, 0).bytes.size();
     std::vector<Packet> packets;
     std::uint32_t n = 0;
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{2047}, std::size_t{2048}, std::size_t{2049}, std::size_t{65535}, std::size_t{65536},
-                                   std::size_t{100000}, most - 1, most, std::size_t{8}}) {
+    for (const std::size_t size : std::initializer_list<std::size_t>{0, 1, 2047, 2048, 2049, 65535, 65536, 100000, most - 1, most, 8}) {
         packets.push_back(eager(++n, size));
     }
     send_all(ends.at_a, packets, 3);

@@ -12,8 +12,8 @@ namespace linnet::tcp {
 
 namespace {
 constexpr std::size_t kScratchBytes = 64 * 1024;
-// Unsent bytes that a bulk socket takes: enough for the kernel never to run dry between two passes, little enough that a link which is dropped has not
-// buffered megabytes nobody wants.
+// Unsent bytes that a bulk socket takes: enough for the kernel never to run dry between two passes, little enough that a link which is
+// dropped has not buffered megabytes nobody wants.
 constexpr std::size_t kBulkUnsent = 1024 * 1024;
 }   // namespace
 
@@ -29,8 +29,8 @@ Status TcpTransport::check_descriptors() noexcept
         return Status::kOk;
     }
     LINNET_LOG(log_, kError,
-               "tcp: %llu file descriptors are needed (2 for each of %llu peers, %llu in use, %llu in reserve), but only %llu may be opened: raise the limit of "
-               "open files (ulimit -n, RLIMIT_NOFILE), or lower the settings expected_peers or descriptor_reserve",
+               "tcp: %llu file descriptors are needed (2 for each of %llu peers, %llu in use, %llu in reserve), but only %llu may be opened: "
+               "raise the limit of open files (ulimit -n, RLIMIT_NOFILE), or lower the settings expected_peers or descriptor_reserve",
                static_cast<unsigned long long>(needed), static_cast<unsigned long long>(peers), static_cast<unsigned long long>(in_use),
                static_cast<unsigned long long>(reserve), static_cast<unsigned long long>(limit));
     return Status::kNoDescriptors;
@@ -80,7 +80,8 @@ Status TcpTransport::listen_on(InetAddress contact)
         listener_ = std::move(s.fd);
     }
     if (error != 0) {
-        LINNET_LOG(log_, kError, "tcp: cannot listen on interface %s, address %s, ports %u to %u: %s (errno %d); see the settings tcp_port_min and tcp_port_max",
+        LINNET_LOG(log_, kError,
+                   "tcp: cannot listen on interface %s, address %s, ports %u to %u: %s (errno %d); see the settings tcp_port_min and tcp_port_max",
                    interface_of(contact).c_str(), contact.host_text().c_str(), low, high, errno_text(error), error);
         return status_from_errno(error);
     }

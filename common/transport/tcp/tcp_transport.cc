@@ -17,9 +17,9 @@ namespace {
 constexpr std::uint32_t kCoolAfter = 4096;
 // ... or this much earlier when other sockets deliver meanwhile: then its reads delay theirs.
 constexpr std::uint32_t kCoolWhenOvertaken = 64;
-// While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll has nothing new. It bounds how long a
+// While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
-constexpr unsigned kMaxEpollGap = 16;
+constexpr unsigned kMaxEpollGap = 32;
 constexpr unsigned kEventsAtOnce = 32;
 
 constexpr TransportCaps kCaps{
@@ -363,6 +363,7 @@ unsigned TcpTransport::poll_epoll(unsigned budget) noexcept
     std::array<EpollEvent, kEventsAtOnce> events;
     const unsigned n = epoll_.wait(events, Nanos::zero());
     unsigned done = 0;
+    bool news = hot_count_ == 0;
     for (const EpollEvent& e : std::span{events}.first(n)) {
         if (e.data.u64 == kListenerTag) {
             done += accept_some();
@@ -370,9 +371,13 @@ unsigned TcpTransport::poll_epoll(unsigned budget) noexcept
             doorbell_.drain();
             done += start_requested();
         } else if (Link* const link = find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
+            news = news || !link->hot;
             done += handle(*link, e.events, budget);
+            continue;
         }
+        news = true;
     }
+    epoll_gap_ = news ? 1 : std::min(epoll_gap_ * 2, kMaxEpollGap);
     return done;
 }
 
@@ -384,12 +389,10 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     unsigned done = poll_hot(budget);
     if (hot_count_ == 0 || ++passes_ >= epoll_gap_ || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
-        const unsigned n = poll_epoll(budget);
-        epoll_gap_ = n != 0 ? 1 : std::min(epoll_gap_ * 2, kMaxEpollGap);
+        done += poll_epoll(budget);
         if (due_ != TimePoint::max() || listen_again_ != TimePoint::max()) {
             done += run_timers();
         }
-        done += n;
     }
     polling_ = false;
     recycle();
