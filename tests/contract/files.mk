@@ -6,5 +6,7 @@ test_programs += contract_test
 contract_test_SOURCES = \
     contract/endpoint.cc \
     contract/endpoint.h \
+    contract/raw_peer.h \
+    contract/tcp_link_test.cc \
     contract/transport_contract_test.cc
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la $(libs_transport_tcp)
