@@ -64,9 +64,9 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
     }
 }
 
-// The receive that takes this message, or null: then `u` is its record, queued and (when it has payload worth it) marked as arriving. Both null:
-// no memory, and the peer has been given up.
-RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) noexcept
+// The receive that takes this message, or null: then `u` is its record, queued. With `here`, its payload, the record is complete and any thread may have
+// taken and freed it already; without, it is marked as arriving. Both null: no memory, and the peer has been given up.
+RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept
 {
     counters_.add(Counter::kRxMessages, 1);
     Space* const space = spaces_.get(a.rts.tag.space.get());
@@ -92,7 +92,10 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) 
         return nullptr;
     }
     u->space = space;
-    u->arriving = a.payload_bytes > kCopyUnderLock;
+    u->arriving = here == nullptr;
+    if (here != nullptr && a.payload_bytes > 0) {
+        std::memcpy(u->buffer, here, a.payload_bytes);
+    }
     space->match.add_unexpected(*u);
     if (u->rendezvous || u->sync) {
         SpinLockGuard named{peer.named_lock};
@@ -104,7 +107,8 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) 
 void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept
 {
     Unexpected* u = nullptr;
-    RecvRequest* const r = match_arrival(peer, a, u);
+    const bool small = payload.size() <= kCopyUnderLock;
+    RecvRequest* const r = match_arrival(peer, a, small ? payload.data() : nullptr, u);
     if (r != nullptr) {
         const std::size_t here = std::min<std::uint64_t>(payload.size(), r->data.length);
         r->data.scatter(0, payload.first(here));
@@ -115,8 +119,10 @@ void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byt
         layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
         return;
     }
-    std::memcpy(u->buffer, payload.data(), payload.size());
-    unexpected_payload_done(*u);
+    if (!small) {   // a small one is no longer ours
+        std::memcpy(u->buffer, payload.data(), payload.size());
+        unexpected_payload_done(*u);
+    }
 }
 
 // The payload that came with the envelope is in the user's buffer.
@@ -196,7 +202,7 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
     }
     const Arrival a{head, peer.landing_header, payload_bytes};
     Unexpected* u = nullptr;
-    peer.landing_recv = match_arrival(peer, a, u);
+    peer.landing_recv = match_arrival(peer, a, nullptr, u);
     if (peer.landing_recv != nullptr) {
         if (!peer.landing_recv->data.contiguous()) {
             peer.landing_staging = acquire(payload_bytes);
@@ -207,10 +213,6 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
     if (u == nullptr) {
         layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
         return {};
-    }
-    if (!u->arriving) {   // too small to let go of the lock for, yet it comes in two pieces
-        SpinLockGuard guard{u->space->lock};
-        u->arriving = true;
     }
     peer.landing_unexpected = u;
     return landing_place(peer);
@@ -357,18 +359,16 @@ void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader&
     bool broken = false;
     {
         MutexLock guard{peer.lock};
-        if (r->peer != &peer || r->in_flight || r->in_bulk_queue) {
+        if (r->peer != &peer) {
             broken = true;
-        } else if (kind == wire::PacketKind::kCancelReply) {
-            if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
-                finish_send(peer, *r, Status::kCanceled);
-            }
-        } else {
-            finish_send(peer, *r, Status::kOk);
+        } else if (kind != wire::PacketKind::kCancelReply) {
+            end_bulk(peer, *r, Status::kOk);
+        } else if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
+            end_bulk(peer, *r, Status::kCanceled);
         }
     }
     if (broken) {
-        protocol_error(peer, "it ended a transfer that is still under way, or another peer's");
+        protocol_error(peer, "it ended a transfer of another peer");
     }
 }
 

@@ -136,7 +136,7 @@ private:
         wire::RtsHeader rts;        // tag part valid for eager
         std::size_t payload_bytes;
     };
-    RecvRequest* match_arrival(Peer& peer, const Arrival& a, Unexpected*& u) noexcept;
+    RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;
     void arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
     static Landing landing_place(Peer& peer) noexcept;
     void active_arrived(ActiveEvent& e) noexcept;
@@ -154,6 +154,8 @@ private:
     void arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept;
     void pump_bulk(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     bool send_chunk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    static void unqueue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    void end_bulk(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
 
     static Peer& peer_of(session::Session& s) noexcept { return static_cast<Peer&>(s); }
 

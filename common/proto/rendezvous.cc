@@ -81,18 +81,20 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
     return status;
 }
 
-// Only what was asked for, by the latest grant, and in order may touch the user's buffer; all else is read and thrown away.
+// Only what was asked for, by the latest grant, and in order may touch the user's buffer; all else is read and thrown away. After a broken link the
+// sender begins again, so a packet may repeat bytes that are in place.
 Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept
 {
     RecvRequest* const r = recv_slots_.find(head.recv_slot.get());
     const std::size_t bytes = head.body_bytes.get();
     if (r == nullptr || r->peer != &peer_of(s) || r->generation != head.recv_generation.get() || r->in_landing ||
-        head.offset.get() != r->next || bytes > r->end - r->next || (r->staging != nullptr && bytes > kStaging)) {
+        head.offset.get() > r->next || bytes > r->end - head.offset.get() || head.offset.get() + bytes <= r->next || (r->staging != nullptr && bytes > kStaging)) {
         counters_.add(Counter::kStaleBulkDropped, 1);
         return {};
     }
     r->in_landing = true;
-    return {r->staging != nullptr ? r->staging : r->data.base + r->next, bytes, r};
+    r->landing_at = head.offset.get();
+    return {r->staging != nullptr ? r->staging : r->data.base + r->landing_at, bytes, r};
 }
 
 void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool) noexcept
@@ -103,25 +105,37 @@ void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, b
     }
     r->in_landing = false;
     if (r->staging != nullptr) {
-        r->data.scatter(r->next, {r->staging, landed});
+        r->data.scatter(r->landing_at, {r->staging, landed});
     }
-    r->next += landed;
+    r->next = std::max(r->next, r->landing_at + landed);
     if (r->next == r->end) {
         const Status whole = r->result.length > r->data.length ? Status::kTruncated : Status::kOk;
         complete(*r, finish_pull(peer_of(s), *r, whole));
     }
 }
 
-// What was asked for and has not come is asked for again under a new generation, so that nothing late can be taken for it.
+// The link may have lost what it had taken, and either side may notice first. The sender begins its grants again on the next link; the receiver
+// asks for what has not come under a new generation, which spares most of that.
 void Proto::on_bulk_down(session::Session& s) noexcept
 {
     Peer& peer = peer_of(s);
     MutexLock guard{peer.lock};
     peer.bulk_busy = false;
-    while (SendRequest* r = peer.bulk_queue.pop_front()) {
-        r->in_bulk_queue = false;
-        r->grant.next = r->grant.end;   // the receiver grants anew
+    SendRequest* next = nullptr;
+    for (SendRequest* r = peer.open_sends.front(); r != nullptr; r = next) {
+        next = peer.open_sends.next(*r);
+        r->in_flight = false;
+        if (r->ended) {
+            unqueue_bulk(peer, *r);
+            finish_send(peer, *r, r->end_status);
+            continue;
+        }
         r->staged = 0;
+        r->grant.next = r->grant.begin;
+        if (r->grant.end != 0 && !r->in_bulk_queue) {
+            r->in_bulk_queue = true;
+            peer.bulk_queue.push_back(*r);
+        }
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
         send_grant(peer, *r);
@@ -140,7 +154,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
         MutexLock guard{peer.lock};
         wrong = r->peer != &peer || offset > r->data.length || length > r->data.length - offset || length == 0;
         if (!wrong) {
-            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset + length, h.max_packet.get()};
+            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get()};
             r->staged = 0;
             if (!r->in_bulk_queue) {
                 r->in_bulk_queue = true;
@@ -214,6 +228,35 @@ bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
     return true;
 }
 
+// Take it out of the queue, wherever it stands.
+void Proto::unqueue_bulk(Peer& peer, SendRequest& r) noexcept
+{
+    if (!r.in_bulk_queue) {
+        return;
+    }
+    IntrusiveQueue<SendRequest> rest;
+    while (SendRequest* q = peer.bulk_queue.pop_front()) {
+        if (q != &r) {
+            rest.push_back(*q);
+        }
+    }
+    r.in_bulk_queue = false;
+    peer.bulk_queue = rest;
+}
+
+// Its receiver has all it wants. After a broken link this side may be sending again what the other has: that packet still reads the user's buffer.
+void Proto::end_bulk(Peer& peer, SendRequest& r, Status status) noexcept
+{
+    r.grant.begin = r.grant.next = r.grant.end = 0;
+    if (r.in_flight) {
+        r.ended = true;
+        r.end_status = status;
+        return;
+    }
+    unqueue_bulk(peer, r);
+    finish_send(peer, r, status);
+}
+
 void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
 {
     Peer& peer = peer_of(s);
@@ -221,19 +264,16 @@ void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
     MutexLock guard{peer.lock};
     r.in_flight = false;
     peer.bulk_busy = false;
+    const bool ended = r.ended;
+    if (ended) {
+        unqueue_bulk(peer, r);
+        finish_send(peer, r, r.end_status);
+    }
     if (!ok) {
         return;   // on_bulk_down() or on_peer_down() follows
     }
-    if (r.in_bulk_queue && r.grant.next >= r.grant.end) {
-        // It is in the queue only because its last packet was on its way; take it out, wherever it stands.
-        IntrusiveQueue<SendRequest> rest;
-        while (SendRequest* q = peer.bulk_queue.pop_front()) {
-            if (q != &r) {
-                rest.push_back(*q);
-            }
-        }
-        r.in_bulk_queue = false;
-        peer.bulk_queue = rest;
+    if (!ended && r.in_bulk_queue && r.grant.next >= r.grant.end) {
+        unqueue_bulk(peer, r);   // it was in there only because its last packet was on its way
     }
     pump_bulk(peer);
 }

@@ -65,6 +65,7 @@ enum TxKind : std::uint32_t {
 struct GrantState {
     std::uint32_t recv_slot{0};
     std::uint32_t generation{0};
+    std::uint64_t begin{0};
     std::uint64_t next{0};
     std::uint64_t end{0};
     std::uint32_t max_packet{0};
@@ -84,6 +85,8 @@ public:
     bool in_bulk_queue{false};
     bool in_flight{false};           // a bulk packet of it is borrowed by the transport
     bool cancel_sent{false};
+    bool ended{false};               // by its receiver, while a bulk packet that it no longer needs is on its way
+    Status end_status{Status::kOk};
     GrantState grant;
     wire::BulkHead bulk_head;
     std::byte* staging{nullptr};     // packed bytes [staged_at, staged_at + staged) of a non-contiguous message
@@ -107,6 +110,7 @@ public:
     std::uint32_t generation{0};
     bool in_landing{false};          // the transport writes into it now
     std::uint64_t next{0};           // bytes in place
+    std::uint64_t landing_at{0};     // where the packet that is being read begins; at or before `next`
     std::uint64_t end{0};            // bytes wanted: the smaller of message and buffer
     std::byte* staging{nullptr};
 };
