@@ -86,8 +86,8 @@ CASES = [
     # The launcher ends a job one of whose processes died: within seconds, and it says which.
     Case("death", "recv", fails=True, expect=r"rank 1 .*on signal 9", seconds=60),
     # Where it does not, the survivor's call ends with an error, and a line names the peer.
-    Case("death", "recv", only="linnet", options="--enable-recovery", survives=True, expect=r"linnet: .*peer[\s\S]*ok death", seconds=60),
-    Case("death", "send", only="linnet", options="--enable-recovery", survives=True, expect=r"linnet: .*peer[\s\S]*ok death", seconds=60),
+    Case("death", "recv", only="linnet", options="--enable-recovery", survives=True, expect=r"(?s)\A(?=.*linnet: peer [^\n]* is lost)(?=.*ok death)", seconds=60),
+    Case("death", "send", only="linnet", options="--enable-recovery", survives=True, expect=r"(?s)\A(?=.*linnet: peer [^\n]* is lost)(?=.*ok death)", seconds=60),
 ]
 
 
