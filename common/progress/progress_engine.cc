@@ -188,10 +188,14 @@ void ProgressEngine::take_token() noexcept
 
 void ProgressEngine::release_token() noexcept
 {
+    const std::uint32_t polled = polled_kicks_;
     let_go();
-    // A thread that left for long while we held the token took us for a poller.
+    // While we held the token, threads that left for long, or kicked, took us for a poller.
     if (arm_request_.load(std::memory_order_seq_cst)) {
         wake_event_thread();
+    }
+    if (kicks_.load(std::memory_order_seq_cst) != polled && event_thread_state() == EventThreadState::kArmed) {
+        event_bell_.signal();
     }
 }
 
@@ -319,7 +323,10 @@ void ProgressEngine::enter() noexcept
 void ProgressEngine::leave(CallKind kind) noexcept
 {
     const bool for_long = gaps_.leaving(kind);
-    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
+    // Reading the counter costs 8 to 16 ns, and a post is on the path of its message. It is also short: that it counts as part of the
+    // gap does not matter. Not so a pass: a thread that lost its core in one would seem to have been away.
+    const Ticks now = kind == CallKind::kPost ? stamp_.load(std::memory_order_relaxed) : read_ticks();
+    stamp_.store(now & ~Ticks{1}, std::memory_order_relaxed);
     if (for_long && open_work() > 0) {
         arm();
     } else if (arm_request_.load(std::memory_order_relaxed)) {
@@ -341,11 +348,13 @@ void ProgressEngine::arm() noexcept
             // It sleeps on all descriptors already. What our own polling undid for sources without one is done again, which is cheaper
             // than a wake-up.
             if (token_.try_take()) {
-                const bool quiet = prepare_sources();
-                if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled_kicks_ || next_timer() < event_wakes_at_) {
+                const bool quiet = prepare_sources() && next_timer() >= event_wakes_at_;
+                const std::uint32_t polled = polled_kicks_;
+                let_go();
+                // Kicks last, since kick() leaves it to the holder of the token, which we were.
+                if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled) {
                     event_bell_.signal();
                 }
-                let_go();
             }
             break;
         case EventThreadState::kNone:

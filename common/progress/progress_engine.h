@@ -158,6 +158,7 @@ private:
     void take_rings(std::span<const EpollEvent> events, unsigned n) noexcept LINNET_REQUIRES(token_);
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
     void give_way() noexcept;
+    void still_here() noexcept;
     [[nodiscard]] Spin::Step next_step_of_row() noexcept LINNET_REQUIRES(token_);
     unsigned host_progress_second(unsigned budget) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);

@@ -40,6 +40,7 @@ bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexce
         }
     }
     sleeper_.store(false, std::memory_order_seq_cst);
+    still_here();
     return woken;
 }
 
@@ -65,7 +66,11 @@ void ProgressEngine::give_way() noexcept
         crowd_.alone();
     }
     stats_.block(StatsRole::kAnyThread).add_shared(Counter::kAppYields);
+    still_here();
 }
+
+// The host has been inside the waist all the time: what passed in a sleep of ours is no gap of its.
+void ProgressEngine::still_here() noexcept { stamp_.store(read_ticks() | 1, std::memory_order_relaxed); }
 
 // Was this thread made to leave its core since the last time it was about to sleep?
 void ProgressEngine::note_lost_time() noexcept

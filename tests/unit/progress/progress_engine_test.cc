@@ -186,12 +186,11 @@ TEST_F(ProgressEngineTest, TakeTokenIsServedAgainstSpinningWaiters)
     const auto ready = [&]() noexcept { return done.load(); };
     std::thread a{[&] { EXPECT_EQ(engine.wait(ReadyRef::to(ready), TimePoint::max()), Status::kOk); }};
     std::thread b{[&] { EXPECT_EQ(engine.wait(ReadyRef::to(ready), TimePoint::max()), Status::kOk); }};
-    std::uint64_t sum = 0;
     for (int round = 0; round < 200; ++round) {
+        const std::uint64_t before = source_->polls();
+        ASSERT_TRUE(eventually([&] { return source_->polls() > before; }));   // they go on after each time
         TokenGuard guard{engine};
-        sum += source_->polls();
     }
-    EXPECT_GT(sum, 0u);
     done = true;
     engine.completed();
     a.join();
@@ -257,6 +256,8 @@ TEST_F(ProgressEngineTest, TimersRunWhileTheHostComputes)
 TEST_F(ProgressEngineTest, KickReachesTheArmedEventThread)
 {
     ProgressEngine& engine = make({.look_in = 100s});
+    std::this_thread::sleep_for(1ms);   // start() looked like a visit of the host: be away
+    engine.peers_changed(1);
     ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
     for (int i = 0; i < 200; ++i) {
         const std::uint64_t before = source_->polls();
@@ -271,14 +272,16 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
 {
     ProgressEngine& engine = make();
     engine.peers_changed(1);
-    // Learn, and let it see that the host polls.
+    // Without sleeps, which are not the subject here. First it learns.
     const auto exchange = [&] {
         post();
         for (int empty = 0; empty < 10; ++empty) {
-            host_call(true);
+            host_call(false);
         }
+        const std::uint64_t before = drained_;
         source_->deliver();
-        while (host_call(true) == 0) {
+        while (drained_ == before) {
+            host_call(false);
         }
         engine.work_closed();
     };
@@ -295,8 +298,8 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
     const auto periods = static_cast<std::uint64_t>((monotonic_now() - begin) / 20ms) + 2;
     const std::uint64_t look_ins = count(Counter::kEventThreadLookIns) - looks;
     EXPECT_LE(look_ins, periods);
-    // A preempted test looks like an absent host: leave room for that, and for no more.
-    EXPECT_LE(count(Counter::kEventThreadWakeups) - wakeups - look_ins, 10u);
+    // A preempted test looks to the look-in like an absent host, and is found back by one spurious wake-up: leave room for that.
+    EXPECT_LE(count(Counter::kEventThreadWakeups) - wakeups - look_ins, 10u + 2 * periods);
     EXPECT_LE(count(Counter::kEventThreadArms) - arms, 20u);
 }
 

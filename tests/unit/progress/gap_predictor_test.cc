@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// GapPredictor: which leave is followed by a long absence.
+#include "progress/gap_predictor.h"
+
+#include <gtest/gtest.h>
+
+namespace linnet {
+namespace {
+
+// Leaves, comes back after a gap of that length; returns what was predicted.
+bool leave(GapPredictor& gaps, CallKind kind, bool long_gap)
+{
+    const bool predicted = gaps.leaving(kind);
+    gaps.returned(long_gap);
+    return predicted;
+}
+
+TEST(GapPredictor, NewPlacesAreLong)
+{
+    GapPredictor gaps;
+    EXPECT_TRUE(leave(gaps, CallKind::kPost, false));
+    EXPECT_TRUE(leave(gaps, CallKind::kPost, false));   // the second of a row is another place
+    EXPECT_TRUE(leave(gaps, CallKind::kEmpty, false));
+    EXPECT_TRUE(leave(gaps, CallKind::kCompleted, false));
+}
+
+TEST(GapPredictor, PingPongIsShortAfterOneRound)
+{
+    GapPredictor gaps;
+    for (int round = 0; round < 100; ++round) {
+        unsigned arms = leave(gaps, CallKind::kPost, false) ? 1 : 0;
+        for (int i = 0; i < 5 + round % 40; ++i) {
+            arms += leave(gaps, CallKind::kEmpty, false) ? 1 : 0;
+        }
+        arms += leave(gaps, CallKind::kCompleted, false) ? 1 : 0;
+        if (round > 30) {
+            EXPECT_EQ(arms, 0u) << "round " << round;
+        }
+    }
+}
+
+TEST(GapPredictor, OnlyTheLastPostBeforeTheComputationIsLong)
+{
+    GapPredictor gaps;
+    for (int round = 0; round < 20; ++round) {
+        for (int post = 1; post <= 8; ++post) {
+            const bool predicted = leave(gaps, CallKind::kPost, post == 8);
+            if (round > 0) {
+                EXPECT_EQ(predicted, post == 8) << "round " << round << " post " << post;
+            }
+        }
+        leave(gaps, CallKind::kEmpty, false);
+        leave(gaps, CallKind::kCompleted, false);
+    }
+}
+
+TEST(GapPredictor, PlaceThatAlternatesStaysLong)
+{
+    GapPredictor gaps;
+    for (int round = 0; round < 50; ++round) {
+        EXPECT_TRUE(leave(gaps, CallKind::kPost, true));
+        leave(gaps, CallKind::kCompleted, false);
+        EXPECT_TRUE(leave(gaps, CallKind::kPost, false));
+        leave(gaps, CallKind::kCompleted, false);
+    }
+}
+
+TEST(GapPredictor, LearnsTheChangeFromShortToLongAfterOneMistake)
+{
+    GapPredictor gaps;
+    for (int round = 0; round < 100; ++round) {
+        leave(gaps, CallKind::kPost, false);
+        leave(gaps, CallKind::kCompleted, false);
+    }
+    EXPECT_FALSE(leave(gaps, CallKind::kPost, true));
+    leave(gaps, CallKind::kCompleted, false);
+    EXPECT_TRUE(leave(gaps, CallKind::kPost, true));
+}
+
+TEST(GapPredictor, ForgetsALongGapAfterThreeShortOnes)
+{
+    GapPredictor gaps;
+    leave(gaps, CallKind::kCompleted, false);
+    leave(gaps, CallKind::kPost, true);
+    for (unsigned i = 0; i < GapPredictor::kForget; ++i) {
+        leave(gaps, CallKind::kCompleted, false);
+        EXPECT_TRUE(leave(gaps, CallKind::kPost, false));
+    }
+    leave(gaps, CallKind::kCompleted, false);
+    EXPECT_FALSE(leave(gaps, CallKind::kPost, false));
+}
+
+TEST(GapPredictor, RowsOfAnyLengthStayInTheTable)
+{
+    GapPredictor gaps;
+    for (int i = 0; i < 100'000; ++i) {
+        leave(gaps, CallKind::kEmpty, false);
+    }
+    EXPECT_FALSE(leave(gaps, CallKind::kEmpty, false));
+    EXPECT_TRUE(leave(gaps, CallKind::kPost, false));
+}
+
+}   // namespace
+}   // namespace linnet

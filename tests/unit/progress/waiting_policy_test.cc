@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Spin and Crowd: one row of empty polls, and the evidence of others.
+#include "progress/waiting_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace linnet {
+namespace {
+
+using Step = Spin::Step;
+using namespace std::chrono_literals;
+
+Spin::Budget budget(ProgressPolicy policy) { return {policy, 1000, 300, 200}; }
+
+TEST(Crowd, OneSignIsNotEnoughAndTwoAre)
+{
+    Crowd crowd;
+    crowd.disturbed();
+    EXPECT_FALSE(crowd.contended());
+    crowd.disturbed();
+    EXPECT_TRUE(crowd.contended());
+}
+
+TEST(Crowd, QuietYieldsClearASuspicion)
+{
+    Crowd crowd;
+    crowd.suspect();
+    unsigned yields = 0;
+    for (; crowd.contended(); ++yields) {
+        crowd.alone();
+    }
+    EXPECT_EQ(yields, Crowd::kFull - Crowd::kLimit + 1);
+    for (int i = 0; i < 100; ++i) {
+        crowd.alone();
+    }
+    crowd.disturbed();
+    EXPECT_FALSE(crowd.contended());
+}
+
+TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    Ticks spent = 0;
+    unsigned yields = 0;
+    Step step = Step::kPoll;
+    while (step != Step::kSleep) {
+        ASSERT_LT(spent, 2000u);
+        spent += 100;
+        step = spin.next(100, false);
+        yields += step == Step::kYield ? 1 : 0;
+    }
+    EXPECT_EQ(spent, 1000u);
+    EXPECT_EQ(yields, 3u);   // every 300
+}
+
+TEST(Spin, EmptySleepDoesNotRenewTheBudgetButAnEventDoes)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    EXPECT_EQ(spin.next(1000, false), Step::kSleep);
+    EXPECT_EQ(spin.next(100, false), Step::kSleep);
+    EXPECT_EQ(spin.next(100, false), Step::kSleep);
+    spin.restart();
+    EXPECT_EQ(spin.next(100, false), Step::kPoll);
+}
+
+TEST(Spin, ContendedYieldsAFewTimesThenSleeps)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    for (unsigned i = 0; i < Spin::kYieldsWhenContended; ++i) {
+        EXPECT_EQ(spin.next(1, true), Step::kYield);
+    }
+    EXPECT_EQ(spin.next(1, true), Step::kSleep);
+}
+
+TEST(Spin, PolicySpinYieldsWhenContendedAndNeverSleeps)
+{
+    Spin spin{budget(ProgressPolicy::kSpin)};
+    for (int i = 0; i < 10'000; ++i) {
+        EXPECT_NE(spin.next(100, false), Step::kSleep);
+        EXPECT_EQ(spin.next(100, true), Step::kYield);
+    }
+}
+
+TEST(Spin, PolicyBlockSleepsAtOnce)
+{
+    Spin spin{budget(ProgressPolicy::kBlock)};
+    EXPECT_EQ(spin.next(1, false), Step::kSleep);
+}
+
+TEST(Spin, OneInterruptionLeavesTheRowTwoRunningEndIt)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    EXPECT_EQ(spin.next(900, false), Step::kYield);
+    spin.interrupted();
+    EXPECT_EQ(spin.next(100, false), Step::kSleep);
+    spin.interrupted();
+    spin.interrupted();
+    EXPECT_EQ(spin.next(100, false), Step::kPoll);
+}
+
+TEST(WaitingPolicy, SpinTimeIsTwiceTheWakeUpWithinBounds)
+{
+    EXPECT_EQ(spin_time_for(20us), 40us);
+    EXPECT_EQ(spin_time_for(1us), 10us);
+    EXPECT_EQ(spin_time_for(10ms), 200us);
+}
+
+TEST(WaitingPolicy, MoreRanksThanCoresIsSuspectUnlessBoundToOne)
+{
+    EXPECT_FALSE(suspect_crowd(0, 4));
+    EXPECT_FALSE(suspect_crowd(4, 4));
+    EXPECT_TRUE(suspect_crowd(5, 4));
+    EXPECT_FALSE(suspect_crowd(5, 1));
+}
+
+}   // namespace
+}   // namespace linnet
