@@ -14,8 +14,8 @@ import unittest
 
 BUILD = pathlib.Path(os.environ.get("top_builddir", ".")) / "bench" / "mpi"
 # Not named OMPI_MPICC: that variable tells Open MPI's mpicc which compiler to start, and it would start itself for ever.
-MPIRUN = os.environ.get("LINNET_MPIRUN") or shutil.which("mpirun")
-MPICC = os.environ.get("LINNET_MPICC") or shutil.which("mpicc")
+MPIRUN = os.environ.get("LINNET_TEST_MPIRUN") or shutil.which("mpirun")
+MPICC = os.environ.get("LINNET_TEST_MPICC") or shutil.which("mpicc")
 
 # A receive that spoils the last byte of what arrived, below the program and above MPI.
 CORRUPTER = """

@@ -4,7 +4,6 @@
 #include "core/context.h"
 
 #include <arpa/inet.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -43,6 +42,31 @@ Result<std::unique_ptr<Context>> Context::open(const OpenArgs& args)
 
 Status Context::start(const OpenArgs& args)
 {
+    Status s = apply_settings(args);
+    if (s == Status::kOk) {
+        s = live_.raise(log_);
+    }
+    if (s != Status::kOk) {
+        return s;
+    }
+    make_layers(args);
+    s = open_transports();
+    if (s == Status::kOk) {
+        s = engine_->add_source(*sessions_);
+    }
+    publisher_.open(settings_, log_);
+    if (s == Status::kOk) {
+        s = engine_->add_source(publisher_);
+    }
+    if (s == Status::kOk) {
+        s = engine_->start();
+    }
+    return s;
+}
+
+// The environment, then what the host gave, then its hints where nobody chose anything.
+Status Context::apply_settings(const OpenArgs& args)
+{
     log_.configure(LogLevel::kWarn, args.log, args.log_arg);
     std::string error;
     Status s = settings_.load_environment(log_, error);
@@ -66,15 +90,11 @@ Status Context::start(const OpenArgs& args)
     set_default(SettingId::kExpectedPeers, std::to_string(args.expected_peers));
     set_default(SettingId::kLocalRanks, std::to_string(args.local_ranks));
 
-    void* const page = ::mmap(nullptr, sizeof *live_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) {
-        LINNET_LOG(log_, kError, "no memory for a context");
-        return Status::kNoMemory;
-    }
-    ::madvise(page, sizeof *live_, MADV_WIPEONFORK);
-    live_ = static_cast<std::uint32_t*>(page);
-    *live_ = kLive;
+    return Status::kOk;
+}
 
+void Context::make_layers(const OpenArgs& args)
+{
     ProgressEngine::Config pc;
     pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
     pc.event_thread = settings_.boolean(SettingId::kEventThread);
@@ -102,19 +122,6 @@ Status Context::start(const OpenArgs& args)
     sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);
-
-    s = open_transports();
-    if (s == Status::kOk) {
-        s = engine_->add_source(*sessions_);
-    }
-    publisher_.open(settings_, log_);
-    if (s == Status::kOk) {
-        s = engine_->add_source(publisher_);
-    }
-    if (s == Status::kOk) {
-        s = engine_->start();
-    }
-    return s;
 }
 
 Status Context::open_transports()
@@ -151,11 +158,8 @@ Status Context::open_transports()
 
 Context::~Context()
 {
-    if (engine_ != nullptr && live_ != nullptr && alive()) {
+    if (engine_ != nullptr && alive()) {
         close();
-    }
-    if (live_ != nullptr) {
-        ::munmap(live_, sizeof *live_);
     }
 }
 

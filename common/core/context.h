@@ -23,6 +23,7 @@
 #include "proto/proto.h"
 #include "session/session_layer.h"
 #include "stats/counters.h"
+#include "sys/fork_flag.h"
 #include "sys/system_clock.h"
 #include "transport/transport.h"
 
@@ -49,7 +50,7 @@ public:
     Context& operator=(const Context&) = delete;
 
     // False in a child of fork().
-    [[nodiscard]] bool alive() const noexcept { return *live_ == kLive; }
+    [[nodiscard]] bool alive() const noexcept { return live_.is_original(); }
     [[nodiscard]] const wire::EndpointName& name() const noexcept { return sessions_->self(); }
 
     // ---- peers ----
@@ -81,13 +82,14 @@ public:
 private:
     Context();
     Status start(const OpenArgs& args);
+    Status apply_settings(const OpenArgs& args);
+    void make_layers(const OpenArgs& args);
     Status open_transports();
     unsigned drain(unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     void close() noexcept;
 
-    static constexpr std::uint32_t kLive = 0x4c495645;
     struct Handler {
         std::atomic<ActiveFn> fn{nullptr};
         std::atomic<void*> arg{nullptr};
@@ -97,7 +99,7 @@ private:
     Settings settings_;
     SystemClock clock_;
     Stats stats_;
-    std::uint32_t* live_{nullptr};     // on a page that the kernel wipes in children of fork()
+    ForkFlag live_;
     std::unique_ptr<ProgressEngine> engine_;
     std::unique_ptr<proto::Proto> proto_;
     std::unique_ptr<session::SessionLayer> sessions_;

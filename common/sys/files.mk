@@ -13,6 +13,8 @@ liblinnet_sys_la_SOURCES = \
     sys/event_fd.h \
     sys/fd.cc \
     sys/fd.h \
+    sys/fork_flag.cc \
+    sys/fork_flag.h \
     sys/futex.cc \
     sys/futex.h \
     sys/inet_address.cc \

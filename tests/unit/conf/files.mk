@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 # unit tests of conf
 
-check_PROGRAMS += unit_conf_test
+test_programs += unit_conf_test
 unit_conf_test_SOURCES = \
     unit/conf/setting_parse_test.cc \
     unit/conf/setting_table_test.cc \

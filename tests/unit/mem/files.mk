@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 # unit tests of mem
 
-check_PROGRAMS += unit_mem_test
+test_programs += unit_mem_test
 unit_mem_test_SOURCES = \
     unit/mem/block_pool_test.cc \
     unit/mem/iov_cursor_test.cc \

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 # unit tests of stats
 
-check_PROGRAMS += unit_stats_test
+test_programs += unit_stats_test
 unit_stats_test_SOURCES = \
     unit/stats/counters_test.cc \
     unit/stats/histogram_test.cc \

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 # unit tests of sync
 
-check_PROGRAMS += unit_sync_test
+test_programs += unit_sync_test
 unit_sync_test_SOURCES = \
     unit/sync/backoff_test.cc \
     unit/sync/lock_test.cc \

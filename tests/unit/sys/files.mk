@@ -2,12 +2,13 @@
 # Copyright (c) 2026 the Linnet authors
 # unit tests of sys
 
-check_PROGRAMS += unit_sys_test
+test_programs += unit_sys_test
 unit_sys_test_SOURCES = \
     unit/sys/epoll_set_test.cc \
     unit/sys/error_test.cc \
     unit/sys/event_fd_test.cc \
     unit/sys/fd_test.cc \
+    unit/sys/fork_flag_test.cc \
     unit/sys/futex_test.cc \
     unit/sys/memfd_test.cc \
     unit/sys/process_test.cc \
