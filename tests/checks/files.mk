@@ -7,7 +7,8 @@ tree_checks = \
     checks/check_layers \
     checks/check_links \
     checks/check_style \
-    checks/check_symbols
+    checks/check_symbols \
+    checks/check_tally
 dist_check_SCRIPTS += $(tree_checks)
 EXTRA_DIST += checks/tree.py
 if HAVE_PYTHON

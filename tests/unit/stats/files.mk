@@ -3,6 +3,7 @@
 # unit tests of stats
 
 test_programs += unit_stats_test
+seeded_programs += unit_stats_test
 unit_stats_test_SOURCES = \
     unit/stats/counters_test.cc \
     unit/stats/histogram_test.cc \
