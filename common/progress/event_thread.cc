@@ -55,8 +55,11 @@ void ProgressEngine::event_thread_armed() noexcept
     // The state goes first: who makes work after our pass then sees it and rings.
     set_event_state(EventThreadState::kArmed);
     if (!token_.try_take()) {
-        arm_request_.store(false, std::memory_order_seq_cst);   // somebody polls; he says so when he leaves for long
-        return;
+        // Somebody polls. If he was there before the one who sent for us left, it is our turn after him; else he has come back.
+        const auto called_off = [this]() noexcept { return !arm_request_.load(std::memory_order_seq_cst); };
+        if (called_off() || !follow(ReadyRef::to(called_off), clock_.now() + event_thread_patience(), WaitList::Place::kLast)) {
+            return;
+        }
     }
     called_by_arrival_ = false;
     const unsigned events = pass(config_.event_budget, StatsRole::kEventThread);

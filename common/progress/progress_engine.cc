@@ -189,14 +189,9 @@ void ProgressEngine::take_token() noexcept
 void ProgressEngine::release_token() noexcept
 {
     const std::uint32_t polled = polled_kicks_;
+    const bool prepared = prepared_;
     let_go();
-    // While we held the token, threads that left for long, or kicked, took us for a poller.
-    if (arm_request_.load(std::memory_order_seq_cst)) {
-        wake_event_thread();
-    }
-    if (kicks_.load(std::memory_order_seq_cst) != polled && event_thread_state() == EventThreadState::kArmed) {
-        event_bell_.signal();
-    }
+    tell_event_thread(polled, prepared);
 }
 
 // Every release goes this way: completions that the holder made are told first.
@@ -351,15 +346,28 @@ void ProgressEngine::arm() noexcept
                 const bool quiet = prepare_sources() && next_timer() >= event_wakes_at_;
                 const std::uint32_t polled = polled_kicks_;
                 let_go();
-                // Kicks last, since kick() leaves it to the holder of the token, which we were.
-                if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled) {
+                if (!quiet) {
                     event_bell_.signal();
                 }
+                tell_event_thread(polled, true);
             }
             break;
         case EventThreadState::kNone:
         case EventThreadState::kAwake:
             break;
+    }
+}
+
+// The caller held the token without polling, up to now: threads that left for long, or kicked, meanwhile took it for a poller.
+void ProgressEngine::tell_event_thread(std::uint32_t polled, bool prepared) noexcept
+{
+    const bool sent_for = arm_request_.load(std::memory_order_seq_cst);
+    const bool kicked = kicks_.load(std::memory_order_seq_cst) != polled;
+    if (sent_for) {
+        wake_event_thread();
+    }
+    if ((kicked || (sent_for && !prepared)) && event_thread_state() == EventThreadState::kArmed) {
+        event_bell_.signal();
     }
 }
 

@@ -148,6 +148,7 @@ private:
     void wake_ready() noexcept;
     void arm() noexcept LINNET_EXCLUDES(token_);
     void wake_event_thread() noexcept;
+    void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
     unsigned pass(unsigned budget, StatsRole role) noexcept LINNET_REQUIRES(token_);
     bool prepare_sources() noexcept LINNET_REQUIRES(token_);   // false: there is work already
     void finish_sources() noexcept LINNET_REQUIRES(token_);
@@ -163,7 +164,7 @@ private:
     unsigned host_progress_second(unsigned budget) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
     // True: the caller has the token now. False: ready(), time over, called and not needed, or nothing at all.
-    [[nodiscard]] bool follow(ReadyRef ready, TimePoint deadline) noexcept LINNET_TRY_ACQUIRE(true, token_);
+    [[nodiscard]] bool follow(ReadyRef ready, TimePoint deadline, WaitList::Place place) noexcept LINNET_TRY_ACQUIRE(true, token_);
 
     // ---- the event thread (event_thread.cc) ----
     static void event_thread_entry(void* self) noexcept;

@@ -149,7 +149,7 @@ unsigned ProgressEngine::host_progress_second(unsigned budget) noexcept
 {
     unsigned events = 0;
     if (sleeper_.load(std::memory_order_relaxed) && config_.policy != ProgressPolicy::kSpin) {
-        if (follow(config_.has_completions, clock_.now() + config_.sleep_max)) {
+        if (follow(config_.has_completions, clock_.now() + config_.sleep_max, WaitList::Place::kFirst)) {
             events = pass(budget, StatsRole::kPoller);
             let_go();
         } else if (!token_.held()) {
@@ -175,7 +175,7 @@ Status ProgressEngine::wait(ReadyRef ready, TimePoint deadline) noexcept
             status = Status::kTimedOut;
             break;
         }
-        if (follow(ready, deadline)) {
+        if (follow(ready, deadline, WaitList::Place::kFirst)) {
             lead(ready, deadline);
         }
     }
@@ -186,7 +186,7 @@ Status ProgressEngine::wait(ReadyRef ready, TimePoint deadline) noexcept
     return status;
 }
 
-bool ProgressEngine::follow(ReadyRef ready, TimePoint deadline) noexcept
+bool ProgressEngine::follow(ReadyRef ready, TimePoint deadline, WaitList::Place place) noexcept
 {
     for (unsigned i = 0; i < kFollowSpins; ++i) {
         if (token_.try_take()) {
@@ -199,7 +199,7 @@ bool ProgressEngine::follow(ReadyRef ready, TimePoint deadline) noexcept
     }
     const Nanos time = deadline == TimePoint::max() ? kFutexForever : std::max(deadline - clock_.now(), Nanos::zero());
     WaitSlot slot{ready};
-    followers_.add(slot);
+    followers_.add(slot, place);
     token_.join_audience();
     crossing_.fetch_add(1, std::memory_order_acq_rel);
     bool mine = false;

@@ -8,12 +8,16 @@
 
 namespace linnet {
 
-void WaitList::add(WaitSlot& slot) noexcept
+void WaitList::add(WaitSlot& slot, Place place) noexcept
 {
     slot.word.store(0, std::memory_order_relaxed);
     const SpinLockGuard guard{lock_};
     slot.listed = true;
-    slots_.push_front(slot);
+    if (place == Place::kFirst) {
+        slots_.push_front(slot);
+    } else {
+        slots_.push_back(slot);
+    }
 }
 
 void WaitList::remove(WaitSlot& slot) noexcept

@@ -31,13 +31,14 @@ struct WaitSlot : ListLink {
 //   futex_wake() after (W) may name a slot that is gone: it compares addresses and reads nothing.
 class WaitList {
 public:
-    void add(WaitSlot& slot) noexcept LINNET_EXCLUDES(lock_);
+    enum class Place : std::uint8_t { kFirst, kLast };   // kLast: woken by wake_one() only when no other sleeps
+    void add(WaitSlot& slot, Place place) noexcept LINNET_EXCLUDES(lock_);
     // The slot is the caller's again, and nobody touches it any more. Once per add(), by the thread that added it.
     void remove(WaitSlot& slot) noexcept LINNET_EXCLUDES(lock_);
     // Until woken, at most `timeout`. May also return early.
     static void sleep(WaitSlot& slot, Nanos timeout) noexcept;
 
-    // Wakes the youngest sleeper (its cache is the warmest).
+    // Wakes the youngest sleeper of those in first place (its cache is the warmest).
     void wake_one() noexcept LINNET_EXCLUDES(lock_);
     // Wakes those whose ready() is true.
     void wake_ready() noexcept LINNET_EXCLUDES(lock_);
