@@ -88,7 +88,8 @@ Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) no
     RecvRequest* const r = recv_slots_.find(head.recv_slot.get());
     const std::size_t bytes = head.body_bytes.get();
     if (r == nullptr || r->peer != &peer_of(s) || r->generation != head.recv_generation.get() || r->in_landing ||
-        head.offset.get() > r->next || bytes > r->end - head.offset.get() || head.offset.get() + bytes <= r->next || (r->staging != nullptr && bytes > kStaging)) {
+        head.offset.get() > r->next || bytes > r->end - head.offset.get() || head.offset.get() + bytes <= r->next ||
+        (r->staging != nullptr && bytes > kStaging)) {
         counters_.add(Counter::kStaleBulkDropped, 1);
         return {};
     }
