@@ -144,6 +144,29 @@ def end(process):
             continue
 
 
+def connections(lab, program):
+    """What `ss -K` must be told to cut each TCP connection of the program on the lab's host h1."""
+    listed = subprocess.run([str(LAB), "exec", "-n", lab, "h1", "--", "ss", "-Htnp", "state", "established"], capture_output=True, text=True,
+                            check=False).stdout
+    for line in listed.splitlines():
+        fields = line.split()
+        if f'("{program[:15]}"' in line and not fields[2].startswith("127."):
+            yield ["sport", "=", fields[2].rsplit(":", 1)[1], "dport", "=", fields[3].rsplit(":", 1)[1]]
+
+
+def cut(case, args, process):
+    """Waits for the job, and cuts its connections again and again meanwhile."""
+    end_at = time.monotonic() + case.seconds * args.patience
+    while process.poll() is None:
+        time.sleep(args.cut)
+        for which in connections(args.lab, case.program):
+            subprocess.run([str(LAB), "exec", "-n", args.lab, "h1", "--", "ss", "-K", *which], capture_output=True, check=False)
+            args.cuts += 1
+        if time.monotonic() > end_at:
+            raise subprocess.TimeoutExpired(process.args, case.seconds)
+    return process.returncode
+
+
 def run(case, args):
     """Returns what is wrong, or an empty string; the output goes to a file."""
     log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {args.pml}").strip("-") + ".log")
@@ -157,7 +180,7 @@ def run(case, args):
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
                                    start_new_session=True)
         try:
-            status = process.wait(case.seconds * args.patience)
+            status = cut(case, args, process) if args.cut else process.wait(case.seconds * args.patience)
         except subprocess.TimeoutExpired:
             end(process)
             status = None
@@ -189,9 +212,14 @@ def parse(argv):
     parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
+    parser.add_argument("--cut", type=float, default=0.0, metavar="SECONDS",
+                        help="with --lab: cut all TCP connections of the program on host h1 every so often; nothing may be lost or doubled")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
     args.build = args.build.resolve()
+    args.cuts = 0
+    if args.cut and not args.lab:
+        parser.error("--cut needs --lab")
     return args
 
 
@@ -216,6 +244,11 @@ def main(argv):
             with open(args.results, "a", encoding="utf-8") as table:
                 print("fail" if wrong else "pass", "run_mpi", f"{case.name} ({args.pml})", wrong, sep="\t", file=table)
     print(f"{len(cases) - len(failed)} of {len(cases)} passed")
+    if args.cut:
+        print(f"{args.cuts} connections were cut")
+        if args.cuts == 0:
+            print("FAIL: nothing was cut: does the kernel let ss -K (CONFIG_INET_DIAG_DESTROY)?")
+            return 1
     return 1 if failed else 0
 
 
