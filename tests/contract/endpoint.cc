@@ -4,8 +4,11 @@
 #include "contract/endpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "support/faulty_transport.h"
+#include "support/seed.h"
 #include "support/test_log.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -213,7 +216,7 @@ void Sink::on_bulk_sent(PeerId, void* cookie, bool ok) noexcept
 
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
-const std::vector<Kind>& all_kinds()
+const std::vector<Kind>& plain_kinds()
 {
     constexpr auto tcp = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
         return std::make_unique<tcp::TcpTransport>(s, c, l, t);
@@ -229,8 +232,22 @@ const std::vector<Kind>& all_kinds()
     return kinds;
 }
 
-Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> settings)
+std::vector<Kind> all_kinds()
 {
+    static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6"};
+    std::vector<Kind> kinds = plain_kinds();
+    for (std::size_t i = 0; i < kFaultyNames.size(); ++i) {
+        Kind k = kinds[i];
+        k.name = kFaultyNames[i];
+        k.faulty = true;
+        kinds.push_back(k);
+    }
+    return kinds;
+}
+
+Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> settings, double kill)
+{
+    const testing::Faults faults{.short_send = 0.3, .refuse_bulk = 0.3, .lazy_poll = 0.3, .kill = kill};
     std::string error;
     EXPECT_EQ(settings_.set(SettingId::kNetInclude, kind.net_include, error), Status::kOk) << error;
     for (const auto& [id, text] : settings) {
@@ -248,6 +265,9 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
         if (e != nullptr) {
             e->name.endpoint_id = le64{++id};
             e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_);
+            if (kind.faulty) {
+                e->transport = std::make_unique<testing::FaultyTransport>(std::move(e->transport), faults, testing::test_seed(0x11 + id));
+            }
             ready_ = ready_ && e->transport->open(e->sink, e->name) == Status::kOk;
         }
     }

@@ -125,14 +125,17 @@ struct Kind {
     const char* net_include;
     bool self;      // both endpoints are one
     bool hellos;    // links open with a hello
+    bool faulty{false};   // behind a FaultyTransport that delays and cuts sends short
 };
 void PrintTo(const Kind& kind, std::ostream* out);   // NOLINT: GoogleTest's name
-[[nodiscard]] const std::vector<Kind>& all_kinds();
+// The plain transports, loopback first; and all of them again behind a FaultyTransport.
+[[nodiscard]] const std::vector<Kind>& plain_kinds();
+[[nodiscard]] std::vector<Kind> all_kinds();
 
 // Two open endpoints, or one that talks to itself. After shutdown() of both, all landings must have ended.
 class Pair {
 public:
-    explicit Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> settings = {});
+    explicit Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> settings = {}, double kill = 0);
     ~Pair();
     // False: the machine has no such address; the case is to be skipped.
     [[nodiscard]] bool ready() const { return ready_; }

@@ -9,5 +9,7 @@ contract_test_SOURCES = \
     contract/endpoint.h \
     contract/raw_peer.h \
     contract/tcp_link_test.cc \
-    contract/transport_contract_test.cc
+    contract/transport_contract_test.cc \
+    support/faulty_transport.cc \
+    support/faulty_transport.h
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la $(libs_transport_tcp)

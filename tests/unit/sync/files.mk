@@ -5,6 +5,7 @@
 test_programs += unit_sync_test
 unit_sync_test_SOURCES = \
     unit/sync/backoff_test.cc \
+    unit/sync/chunk_table_test.cc \
     unit/sync/lock_test.cc \
     unit/sync/mpsc_list_test.cc \
     unit/sync/spsc_ring_test.cc

@@ -10,7 +10,9 @@ unit_sys_test_SOURCES = \
     unit/sys/fd_test.cc \
     unit/sys/fork_flag_test.cc \
     unit/sys/futex_test.cc \
+    unit/sys/inet_address_test.cc \
     unit/sys/memfd_test.cc \
+    unit/sys/net_interfaces_test.cc \
     unit/sys/process_test.cc \
     unit/sys/system_clock_test.cc \
     unit/sys/thread_test.cc
