@@ -111,6 +111,7 @@ int main(int argc, char **argv)
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     CHECK(check_size >= 2);
     any_among_collectives();
+    MPI_Barrier(MPI_COMM_WORLD);
     take_from_all(0, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     take_from_all(0, 1);
