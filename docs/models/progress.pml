@@ -7,7 +7,7 @@
  *     WAITERS     how many application threads end in wait() (the others only make progress)
  *     CALLS       how many make a call of progress first, and leave for a short or for a long time
  *     KICKS       1: the third thread makes work for the poller
- *     TAKES       1: the third thread takes the token
+ *     TAKES       1: the third thread takes the token, not to poll
  *     STOP_EARLY  1: stop() comes at any moment instead of at the end
  * What is checked:
  *   - at most one thread holds the token;

@@ -7,6 +7,7 @@ tree_checks = \
     checks/check_layers \
     checks/check_links \
     checks/check_man \
+    checks/check_model \
     checks/check_style \
     checks/check_symbols \
     checks/check_tally
