@@ -16,6 +16,8 @@ constexpr Nanos kMeasurePatience{20'000'000};   // per round; a machine so busy 
 constexpr Nanos kUnmeasuredWakeCost{10'000};
 // Without a connected peer little can arrive but the first packet of one.
 constexpr unsigned kLazyFactor = 10;
+// A host thread that lost its core for a time slice is not away: up to 5 ms then. Waking up for it would only take more of the core.
+constexpr Ticks kPatienceWhenContended = 50;
 constexpr std::size_t kEventsPerSleep = 8;
 
 }   // namespace
@@ -42,7 +44,8 @@ bool ProgressEngine::host_is_away() const noexcept
         return false;
     }
     const auto age = static_cast<std::int64_t>(read_ticks() - stamp_.load(std::memory_order_relaxed));
-    return age > static_cast<std::int64_t>(away_);
+    const Ticks limit = crowd_.contended() ? away_ * kPatienceWhenContended : away_;
+    return age > static_cast<std::int64_t>(limit);
 }
 
 Nanos ProgressEngine::event_thread_patience() const noexcept

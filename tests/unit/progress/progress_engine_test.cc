@@ -291,6 +291,7 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
     const std::uint64_t arms = count(Counter::kEventThreadArms);
     const std::uint64_t wakeups = count(Counter::kEventThreadWakeups);
     const std::uint64_t looks = count(Counter::kEventThreadLookIns);
+    const std::uint64_t preempted = thread_context_switches().involuntary;
     const TimePoint begin = monotonic_now();
     for (int i = 0; i < 10'000; ++i) {
         exchange();
@@ -298,9 +299,13 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
     const auto periods = static_cast<std::uint64_t>((monotonic_now() - begin) / 20ms) + 2;
     const std::uint64_t look_ins = count(Counter::kEventThreadLookIns) - looks;
     EXPECT_LE(look_ins, periods);
-    // A preempted test looks to the look-in like an absent host, and is found back by one spurious wake-up: leave room for that.
-    EXPECT_LE(count(Counter::kEventThreadWakeups) - wakeups - look_ins, 10u + 2 * periods);
-    EXPECT_LE(count(Counter::kEventThreadArms) - arms, 20u);
+    // A thread that lost its core looks absent. It is believed to be back after one spurious wake-up, and its gap forgotten after three
+    // more; on a quiet machine that leaves 10 in 10 000.
+    const std::uint64_t lost = thread_context_switches().involuntary - preempted;
+    EXPECT_LE(count(Counter::kEventThreadWakeups) - wakeups - look_ins, 10u + 5 * lost);
+    EXPECT_LE(count(Counter::kEventThreadArms) - arms, 10u + 5 * lost);
+    RecordProperty("wakeups", static_cast<int>(count(Counter::kEventThreadWakeups) - wakeups));
+    RecordProperty("preempted", static_cast<int>(lost));
 }
 
 TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks)
@@ -333,7 +338,7 @@ TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
     }
     const auto share = static_cast<double>((thread_cpu_time() - cpu).count()) / static_cast<double>((monotonic_now() - begin).count());
     EXPECT_LT(share, 0.05) << count(Counter::kAppSleeps) << " sleeps, " << count(Counter::kAppPolls) << " polls";
-    EXPECT_GT(count(Counter::kAppSleepsEmpty), 50u);
+    EXPECT_GT(count(Counter::kAppSleepsEmpty), 20u);
     RecordProperty("permille", static_cast<int>(share * 1000));
     engine.work_closed();
 }
