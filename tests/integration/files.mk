@@ -26,6 +26,7 @@ EXTRA_DIST += \
     integration/mpi/persistent.c \
     integration/mpi/probes.c \
     integration/mpi/self.c \
+    integration/mpi/spawn.c \
     integration/mpi/threads.c \
     integration/mpi/truncation.c \
     integration/mpi/types.h \

@@ -80,6 +80,7 @@ CASES = [
     Case("finalize", "last", only="linnet", chosen=False),
     Case("other_release", only="linnet", chosen=False, expect=r"linnet: built for .*standing aside\n[\s\S]*ok other_release"),
     Case("onesided", ranks=3, options="--mca osc pt2pt"),
+    Case("spawn", options="--oversubscribe"),
     Case("memory"),
     Case("counters", only="linnet"),
     Case("huge", seconds=900, full=True),
