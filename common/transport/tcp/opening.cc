@@ -338,7 +338,7 @@ void TcpTransport::bring_up(Link& link) noexcept
     link.state = LinkState::kUp;
     link.deadline = TimePoint::max();
     link.hello.reset();
-    IntrusiveList<Link>::remove(link);
+    opened_or_not(link);
     if (link.role == LinkRole::kBulk) {
         link.rx.ahead = link.rx.bulk_head.data();
         link.rx.capacity = sizeof link.rx.bulk_head;

@@ -188,9 +188,7 @@ void TcpTransport::end_link(Link& link, bool report, Status why, std::string_vie
     if (link.state == LinkState::kAwaitHello) {
         --strangers_;
     }
-    if (link.linked()) {
-        IntrusiveList<Link>::remove(link);
-    }
+    opened_or_not(link);
     cool(link);
     const bool in_body = link.rx.in_body;
     const Landing landing = link.rx.landing;
@@ -405,7 +403,16 @@ TimePoint TcpTransport::next_timer() const noexcept
     return std::min(due_, listen_again_);
 }
 
-// Links that did not open in time, and the listener's pause. `due_` may be early: a link that came up leaves it as it is.
+// It needs no deadline any more.
+void TcpTransport::opened_or_not(Link& link) noexcept
+{
+    if (link.linked()) {
+        IntrusiveList<Link>::remove(link);
+        due_ = opening_.empty() ? TimePoint::max() : due_;   // no timer, no clock to read
+    }
+}
+
+// Links that did not open in time, and the listener's pause. `due_` may be early: a link that came up leaves it as long as others are opening.
 unsigned TcpTransport::run_timers() noexcept
 {
     const TimePoint now = clock_.now();

@@ -84,6 +84,7 @@ private:
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
     void cool(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
+    void opened_or_not(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----
     [[nodiscard]] Status check_descriptors() noexcept;
