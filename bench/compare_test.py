@@ -266,8 +266,9 @@ class FakeLab:
     hosts = ["h0", "h1"]
     addresses = {"h0": "10.0.0.1", "h1": "10.0.0.2"}
 
-    def __init__(self, crooked=()):
+    def __init__(self, crooked=(), disturbed=0):
         self.crooked = crooked
+        self.disturbed = disturbed   # jobs, from the first, that say so
         self.now = {h: {"eth0": [0, 0], "lo": [0, 0]} for h in self.hosts}
         self.calls = 0
 
@@ -286,7 +287,8 @@ class FakeLab:
             for i in (0, 1):
                 self.now[host][interface][i] += 12 * MB
         rows = [{"metric": "half-round-trip", "x": 8, "unit": "us", "better": "lower", "value": 1.0 + self.calls}]
-        return '{"bench":' + json.dumps({"x": 0, "ranks": PING, "rows": rows, "notes": []})[6:]
+        notes = ["disturbed: by another program"] if self.calls <= self.disturbed else []
+        return json.dumps({"bench": "x", "ranks": PING, "rows": rows, "notes": notes}, separators=(",", ":"))
 
 
 def options(**changes):
@@ -313,6 +315,14 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual({s: len(m["half-round-trip"][8]) for s, m in run.values.items()},
                          {"btl_tcp": 3, "btl_tcp_epoll": 3})
         self.assertEqual(run.failed, {})
+
+    def test_repeats_a_disturbed_job(self):
+        run = self.run_stacks(FakeLab(disturbed=2), "btl_tcp")
+        self.assertEqual(run.values["btl_tcp"]["half-round-trip"][8], [4.0, 5.0, 6.0])  # 2 and 3 were thrown away
+        self.assertEqual(run.disturbed, set())
+
+    def test_names_a_stack_that_stays_disturbed(self):
+        self.assertEqual(self.run_stacks(FakeLab(disturbed=3), "btl_tcp").disturbed, {"btl_tcp"})
 
     def test_drops_a_stack_that_used_loopback(self):
         run = self.run_stacks(FakeLab(crooked=["opal_event_include"]), "btl_tcp", "btl_tcp_epoll")
@@ -410,12 +420,24 @@ class TableTest(unittest.TestCase):
         self.assertIn('title "a"', script)
 
 
+def load_compare():
+    compare = types.ModuleType("compare")
+    source = pathlib.Path(__file__).resolve().parent / "compare"
+    compare.__file__ = str(source)
+    exec(compile(source.read_text(encoding="utf-8"), str(source), "exec"), compare.__dict__)
+    return compare
+
+
 class CommandLineTest(unittest.TestCase):
+    def test_no_claim_holds_about_a_disturbed_stack(self):
+        values = {"a": {"hidden": {8: [5.2]}}}
+        claim = claims.Claim.parse("a>=0.95:median")
+        judge = load_compare().judge
+        self.assertTrue(judge([claim], values, (), set())[0]["holds"])
+        self.assertFalse(judge([claim], values, (), {"a"})[0]["holds"])
+
     def test_lists_every_measurement_and_stack(self):
-        compare = types.ModuleType("compare")
-        source = pathlib.Path(__file__).resolve().parent / "compare"
-        compare.__file__ = str(source)
-        exec(compile(source.read_text(encoding="utf-8"), str(source), "exec"), compare.__dict__)
+        compare = load_compare()
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             compare.print_list()
