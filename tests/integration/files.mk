@@ -5,7 +5,6 @@
 integration_tests += integration/mpi_on_this_host integration/mpi_in_the_lab
 dist_check_SCRIPTS += integration/mpi_on_this_host integration/mpi_in_the_lab
 EXTRA_DIST += \
-    integration/README.md \
     integration/run_mpi.py \
     integration/mpi/cancel.c \
     integration/mpi/collectives.c \
