@@ -73,6 +73,7 @@ public:
         }
         fd_.reset();
     }
+    [[nodiscard]] std::uint16_t port() const { return local_address(fd_.get()).port(); }
     void reset()
     {
         socket_reset_on_close(fd_.get());

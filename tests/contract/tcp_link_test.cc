@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -348,6 +349,24 @@ TEST_P(TcpDeath, WhileBulkIsBeingSentGivesItsMemoryBack)
     ASSERT_EQ(b().sent.size(), 1u);
     EXPECT_FALSE(b().sent[0].ok);
     EXPECT_EQ(b().sent[0].cookie, this);
+}
+
+// As with `ss -K` in the middle of traffic: our end of the connection is destroyed under us.
+TEST_P(TcpDeath, DestroyedByAnAdministrator)
+{
+    open_raw(LinkRole::kLane);
+    const Packet cut = eager(1, 100000);
+    raw.send(std::span{cut.bytes}.first(50000));
+    ASSERT_TRUE(pair->run_until([&] { return b().begun == 1; }));
+    const std::string ss = "ss -K -H -t sport = " + std::to_string(pair->b().name.port.get()) + " and dport = " + std::to_string(raw.port());
+    if (std::system((ss + " 2>/dev/null | grep -q ESTAB").c_str()) != 0) {
+        raw.close();
+        GTEST_SKIP() << "this user or kernel cannot destroy sockets";
+    }
+    expect_one_end(Status::kPeerDown, true);
+    ASSERT_EQ(b().packets.size(), 1u);
+    EXPECT_FALSE(b().packets[0].ok);
+    EXPECT_NE(b().downs[0].text.find("(errno 103)"), std::string::npos) << b().downs[0].text;
 }
 
 // A send is the first to see that the peer is gone; the poller must hear of it too.
