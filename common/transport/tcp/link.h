@@ -50,7 +50,7 @@ struct Rx {
     std::uint32_t begin{0};
     std::uint32_t end{0};
     bool in_body{false};          // a packet is in its landing
-    bool expect_long{false};      // the latest packet was long
+    std::uint8_t expect_long{0};  // not 0: a long packet came lately, and this many short ones may come before it is forgotten
     Landing landing;
     std::size_t body_left{0};     // bytes of the packet in landing that have not arrived
     std::size_t landed{0};        // bytes of it that are in place

@@ -16,9 +16,10 @@ namespace {
 
 // A packet of which this much is missing is read into its landing; a nearly complete one is cheaper to finish in the buffer.
 constexpr std::size_t kLandingMin = 2048;
-// After a packet of this size the next one is expected to be as long: only its header is then read ahead, so that the rest goes where the sink wants it
-// without a copy. A wrong guess costs one more system call.
+// After a packet of this size others as long are expected: only a header is then read ahead, so that the rest goes where the sink wants it without a
+// copy. Until so many short ones came in between: grants and the like always do, while a burst of short packets should be read in large calls again.
 constexpr std::size_t kLongPacket = 16 * 1024;
+constexpr std::uint8_t kLongMemory = 8;
 constexpr std::size_t kShortAhead = 1024;
 // One read into a landing: large enough to make the call cheap, small enough to stay in the second-level cache.
 constexpr std::size_t kReadChunk = 512 * 1024;
@@ -87,7 +88,7 @@ IoResult TcpTransport::read_some(Link& link, std::size_t& asked) noexcept
         ahead_from = rx.end;
     }
     if (ahead_from < rx.capacity) {
-        const std::size_t ahead = rx.expect_long ? std::min(rx.capacity - ahead_from, kShortAhead) : rx.capacity - ahead_from;
+        const std::size_t ahead = rx.expect_long != 0 ? std::min(rx.capacity - ahead_from, kShortAhead) : rx.capacity - ahead_from;
         pieces[count++] = {rx.ahead + ahead_from, ahead};
         asked += ahead;
     }
@@ -176,7 +177,7 @@ unsigned TcpTransport::parse_lane(Link& link) noexcept
             end_link(link, true, Status::kProtocol, describe(link, "received what is no packet", 0, {}));
             return done;
         }
-        rx.expect_long = total >= kLongPacket;
+        rx.expect_long = total >= kLongPacket ? kLongMemory : static_cast<std::uint8_t>(rx.expect_long - (rx.expect_long != 0 ? 1 : 0));
         if (have >= total) {
             rx.begin += static_cast<std::uint32_t>(total);
             ++done;
