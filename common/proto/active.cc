@@ -46,7 +46,12 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
         return down;
     }
     r.peer = &peer;
-    if (peer.stalled.empty() && charge(peer, body)) {
+    bool charged = peer.stalled.empty() && charge(peer, body);
+    if (!charged && peer.stalled.empty()) {
+        peer.wants_credit.store(true, std::memory_order_seq_cst);
+        charged = charge(peer, body);   // credit that came before the flag was seen is not told by on_credit()
+    }
+    if (charged) {
         const auto sent = layer_->send(peer, b->tx);
         static_cast<void>(sent);   // the peer is up: the lock is held
         return Status::kOk;
@@ -55,7 +60,6 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
     r.am_charge = body;
     open(r, peer);
     peer.stalled.push_back(r);
-    peer.wants_credit.store(true, std::memory_order_relaxed);
     return Status::kInProgress;
 }
 

@@ -34,7 +34,7 @@ bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
 {
     const auto left = static_cast<std::int32_t>(peer.credit_limit() - peer.eager_used);
     // Before the first packet of the peer its credit is unknown; ours is the best guess, since both run the same settings as a rule.
-    const std::int32_t room = peer.credit_limit() == 0 && !peer.lane_up() ? static_cast<std::int32_t>(config_.eager_credit - peer.eager_used) : left;
+    const std::int32_t room = !peer.credit_known() ? static_cast<std::int32_t>(config_.eager_credit - peer.eager_used) : left;
     if (room < static_cast<std::int32_t>(bytes)) {
         return false;
     }

@@ -7,6 +7,8 @@ liblinnet_la_LIBADD += liblinnet-session.la
 liblinnet_session_la_SOURCES = \
     session/handshake.cc \
     session/handshake.h \
+    session/numbers.h \
+    session/peers.cc \
     session/port.cc \
     session/session.h \
     session/session_layer.cc \

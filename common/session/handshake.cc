@@ -57,6 +57,18 @@ bool load(std::span<const std::byte> in, HelloKind kind, T& out) noexcept
            out.head.role <= static_cast<std::uint8_t>(LinkRole::kBulk);
 }
 
+// The head is the same in all versions, so that a refusal can be told to any of them.
+bool from_other_version(std::span<const std::byte> in) noexcept
+{
+    wire::HelloHead head;
+    if (in.size() < sizeof head) {
+        return false;
+    }
+    std::memcpy(&head, in.data(), sizeof head);
+    return head.magic.get() == wire::kHelloMagic && head.kind == HelloKind::kHello && head.version_min <= head.version_max &&
+           (head.version_min > wire::kVersionMax || head.version_max < wire::kVersionMin);
+}
+
 template <class T>
 std::span<const std::byte> before_tag(const T& packet) noexcept
 {
@@ -77,14 +89,15 @@ SipKey link_key(const Attempt& a) noexcept { return derive(derive(a.secret, "ope
 
 }   // namespace
 
-std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t expected,
+std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received,
                         std::span<std::byte> out) noexcept
 {
     attempt.secret = target.secret;
     const SipKey open = derive(attempt.secret, "open", attempt.opener_nonce);
     wire::HelloPacket p;
     fill_head(p.head, HelloKind::kHello, attempt.role, sizeof p);
-    p.expected.set(expected);
+    p.received.set(received);
+    p.epoch.set(attempt.epoch.number);
     p.target_id = target.endpoint_id;
     p.nonce = attempt.opener_nonce;
     p.opener = self;
@@ -100,13 +113,13 @@ std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, cons
 Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, bool allow_by_address, std::span<const std::byte> in,
                              RejectReason& reason) noexcept
 {
-    wire::HelloPacket p;
-    if (!load(in, HelloKind::kHello, p)) {
-        return Status::kProtocol;
-    }
-    if (p.head.version_min > wire::kVersionMax || p.head.version_max < wire::kVersionMin) {
+    if (from_other_version(in)) {
         reason = RejectReason::kVersion;
         return Status::kRefused;
+    }
+    wire::HelloPacket p;
+    if (!load(in, HelloKind::kHello, p) || p.head.version_min > p.head.version_max) {
+        return Status::kProtocol;
     }
     HelloSeen seen;
     seen.by_address = p.target_id.get() == 0;
@@ -121,7 +134,8 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
     attempt.role = static_cast<LinkRole>(p.head.role);
     attempt.opener_nonce = p.nonce;
     attempt.secret = seen.by_address ? SipKey{} : self.secret;
-    attempt.peer_expects = p.expected.get();
+    attempt.peer_received = p.received.get();
+    attempt.epoch.number = p.epoch.get();
     const SipKey open = derive(attempt.secret, "open", p.nonce);
     if (!tags_equal(p.tag, siphash128(open, before_tag(p)))) {
         reason = RejectReason::kProof;
@@ -131,19 +145,21 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
         seal(derive(open, "name", p.nonce), p.opener);
     }
     const auto name = wire::decode_name(bytes_of(p.opener));
-    if (!name) {
+    if (!name || name->endpoint_id.get() == self.endpoint_id.get()) {
         reason = RejectReason::kName;
         return Status::kRefused;
     }
+    attempt.epoch.opener = name->endpoint_id.get();
     seen.opener = *name;
     return seen;
 }
 
-std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t expected, std::span<std::byte> out) noexcept
+std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::span<std::byte> out) noexcept
 {
     wire::WelcomePacket p;
     fill_head(p.head, HelloKind::kWelcome, attempt.role, sizeof p);
-    p.expected.set(expected);
+    p.received.set(received);
+    p.epoch.set(attempt.epoch.number);
     p.acceptor_id = self.endpoint_id;
     p.nonce = attempt.acceptor_nonce;
     p.acceptor = self;
@@ -154,11 +170,12 @@ std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self
     return store(p, out);
 }
 
-std::size_t write_reject(LinkRole role, RejectReason reason, std::span<std::byte> out) noexcept
+std::size_t write_reject(LinkRole role, RejectReason reason, std::uint32_t epoch, std::span<std::byte> out) noexcept
 {
     wire::RejectPacket p;
     fill_head(p.head, HelloKind::kReject, role, sizeof p);
     p.reason = reason;
+    p.epoch.set(epoch);
     return store(p, out);
 }
 
@@ -169,14 +186,15 @@ Result<WelcomeSeen> read_welcome(Attempt& attempt, std::uint64_t target_id, std:
     if (load(in, HelloKind::kReject, reject)) {
         seen.rejected = true;
         seen.reason = reject.reason;
+        seen.epoch = reject.epoch.get();
         return seen;
     }
     wire::WelcomePacket p;
-    if (!load(in, HelloKind::kWelcome, p) || (target_id != 0 && p.acceptor_id.get() != target_id)) {
+    if (!load(in, HelloKind::kWelcome, p) || p.epoch.get() != attempt.epoch.number || (target_id != 0 && p.acceptor_id.get() != target_id)) {
         return Status::kProtocol;
     }
     attempt.acceptor_nonce = p.nonce;
-    attempt.peer_expects = p.expected.get();
+    attempt.peer_received = p.received.get();
     const SipKey key = link_key(attempt);
     if (!tags_equal(p.tag, siphash128(key, before_tag(p)))) {
         return Status::kRefused;
@@ -194,6 +212,7 @@ std::size_t write_confirm(const Attempt& attempt, std::span<std::byte> out) noex
 {
     wire::ConfirmPacket p;
     fill_head(p.head, HelloKind::kConfirm, attempt.role, sizeof p);
+    p.epoch.set(attempt.epoch.number);
     p.tag = siphash128(link_key(attempt), before_tag(p));
     return store(p, out);
 }
@@ -201,7 +220,7 @@ std::size_t write_confirm(const Attempt& attempt, std::span<std::byte> out) noex
 Status check_confirm(const Attempt& attempt, std::span<const std::byte> in) noexcept
 {
     wire::ConfirmPacket p;
-    if (!load(in, HelloKind::kConfirm, p)) {
+    if (!load(in, HelloKind::kConfirm, p) || p.epoch.get() != attempt.epoch.number) {
         return Status::kProtocol;
     }
     return tags_equal(p.tag, siphash128(link_key(attempt), before_tag(p))) ? Status::kOk : Status::kRefused;
@@ -217,6 +236,7 @@ const char* reject_text(RejectReason reason) noexcept
         case RejectReason::kClosing: return "it is closing";
         case RejectReason::kBusy: return "it has no room for another connection";
         case RejectReason::kName: return "it knows this endpoint by another name";
+        case RejectReason::kStale: return "it knows a newer connection";
     }
     return "for an unknown reason";
 }

@@ -11,10 +11,22 @@
 #include <span>
 
 #include "base/status.h"
+#include "session/numbers.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 
 namespace linnet::session {
+
+// Orders the links of one role between two processes. Both sides compare the same pairs in the same way, so that of two links in the making exactly one
+// survives, and a hello or a confirm that comes late installs nothing.
+struct LinkEpoch {
+    std::uint32_t number{0};
+    std::uint64_t opener{0};   // endpoint id of who opened it: of two that opened at once the smaller one goes first
+};
+[[nodiscard]] constexpr bool newer(const LinkEpoch& a, const LinkEpoch& b) noexcept
+{
+    return a.number != b.number ? after(a.number, b.number) : a.opener < b.opener;
+}
 
 // What both sides remember of an attempt until it is up. One per link in the making.
 struct Attempt {
@@ -22,32 +34,34 @@ struct Attempt {
     wire::Nonce opener_nonce{};
     wire::Nonce acceptor_nonce{};
     SipKey secret{};              // of the acceptor, or zeros
-    std::uint32_t peer_expects{0};
+    LinkEpoch epoch;
+    std::uint32_t peer_received{0};
 };
 
-// Opener: write a hello for `target` (target.endpoint_id 0: by address). attempt.opener_nonce and role are inputs. Returns its length.
-std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t expected,
+// Opener: write a hello for `target` (target.endpoint_id 0: by address). attempt.opener_nonce, role and epoch are inputs. Returns its length.
+std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received,
                         std::span<std::byte> out) noexcept;
 
 struct HelloSeen {
     wire::EndpointName opener;
     bool by_address{false};
 };
-// Acceptor: check a hello against our own name. On success fills `attempt` (role, opener_nonce, secret, peer_expects).
+// Acceptor: check a hello against our own name. On success fills `attempt` (role, opener_nonce, secret, epoch, peer_received).
 // kRefused with `reason` set: answer with a reject.
 Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, bool allow_by_address, std::span<const std::byte> in,
                              wire::RejectReason& reason) noexcept;
 
 // Acceptor: attempt.acceptor_nonce is an input.
-std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t expected, std::span<std::byte> out) noexcept;
-std::size_t write_reject(LinkRole role, wire::RejectReason reason, std::span<std::byte> out) noexcept;
+std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::span<std::byte> out) noexcept;
+std::size_t write_reject(LinkRole role, wire::RejectReason reason, std::uint32_t epoch, std::span<std::byte> out) noexcept;
 
 struct WelcomeSeen {
     bool rejected{false};
     wire::RejectReason reason{};
+    std::uint32_t epoch{0};        // of the reject
     wire::EndpointName acceptor;
 };
-// Opener: fills attempt.acceptor_nonce and peer_expects. kProtocol when it is neither a welcome of whom we asked nor a reject.
+// Opener: fills attempt.acceptor_nonce and peer_received. kProtocol when it is neither a welcome of whom we asked nor a reject.
 Result<WelcomeSeen> read_welcome(Attempt& attempt, std::uint64_t target_id, std::span<const std::byte> in) noexcept;
 
 std::size_t write_confirm(const Attempt& attempt, std::span<std::byte> out) noexcept;

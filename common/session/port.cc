@@ -50,6 +50,9 @@ Landing Port::on_bulk_begin(LinkId, PeerId peer, const wire::BulkHead& head) noe
 {
     Session& s = *layer_.find(peer);
     ++s.heard_;
+    if (s.down_reason() != Status::kOk) {
+        return {};
+    }
     return layer_.sink_.on_bulk_begin(s, head);
 }
 

@@ -45,24 +45,42 @@ class Port;
 
 // "10.1.0.2 port 41873", for messages to people.
 [[nodiscard]] std::string name_text(const wire::EndpointName& name);
+// The same process by all that is public: everything but the secret.
+[[nodiscard]] bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept;
 
-// State of one link role towards one peer. Guarded by the session's lock.
+// The link of one role towards one peer. Guarded by the session's lock.
+//
+//   from      to         cause
+//   kIdle     kOpening   there is something to send, or the link broke
+//   kOpening  kUp        the peer's welcome
+//   kOpening  kWaiting   the attempt failed; the next is due at retry_at
+//   kOpening  kIdle      the peer's own attempt is newer
+//   kWaiting  kOpening   retry_at
+//   any       kUp        the peer's confirm of its newer attempt; the link that was up is dropped first
+//   kUp       kOpening   the link broke (kWaiting when it had carried nothing, kIdle when nothing is left to say)
+//   any       kIdle      the peer is lost
 struct LinkState {
-    enum class Phase : std::uint8_t { kNone, kOpening, kUp };
-    Phase phase{Phase::kNone};
+    enum class Phase : std::uint8_t { kIdle, kWaiting, kOpening, kUp };
+    Phase phase{Phase::kIdle};
+    bool changing{false};          // the old link is being dropped for a newer one: open none
+    bool wanted{false};            // bulk: somebody here has data to send
+    bool rejected{false};          // the last attempt was answered by a reject, for this reason:
+    wire::RejectReason reason{};
+    unsigned failures{0};          // attempts in a row that came to nothing
+    std::uint32_t proposed{0};     // newest epoch number that we proposed
+    LinkEpoch epoch;               // newest link that both sides agreed to open
     Port* port{nullptr};
     LinkId id{};
     Attempt attempt;               // while kOpening
-    bool rejected{false};          // the last attempt was answered by a reject, for this reason:
-    wire::RejectReason reason{};
     Port* incoming_port{nullptr};  // an accepted hello that waits for its confirm; null: none
     LinkId incoming{};
     Attempt incoming_attempt;
-    std::uint32_t peer_expects{0}; // by its hello; valid when kUp
-    unsigned failures{0};          // attempts in a row that came to nothing
-    bool waiting{false};           // an attempt is due at `retry_at`
+    TimePoint incoming_until{};
+    std::uint32_t peer_received{0};   // by its hello; valid when kUp
+    std::uint64_t heard_at_up{0};
+    TimePoint up_since{};
     TimePoint retry_at{};
-    TimePoint give_up_at{};        // when failures become kUnreachable
+    TimePoint give_up_at{TimePoint::max()};   // when failures become kUnreachable; max: no attempt since the last good link
 };
 
 // What the statistics page shows of a session.
@@ -93,8 +111,11 @@ public:
     // Eager bytes that the peer may have sent in all (modulo 2^32); carried by every packet. Written by the user of the session, token held.
     std::atomic<std::uint32_t> credit_grant{0};
     // The same from the other side: what we may send. Written by the session.
-    [[nodiscard]] std::uint32_t credit_limit() const noexcept { return credit_limit_.load(std::memory_order_relaxed); }
-    // Set by the user of the session while it waits for more; on_credit() then tells.
+    [[nodiscard]] std::uint32_t credit_limit() const noexcept { return credit_limit_.load(std::memory_order_seq_cst); }
+    // The peer has told its credit; before its first packet nobody knows.
+    [[nodiscard]] bool credit_known() const noexcept { return credit_known_.load(std::memory_order_relaxed); }
+    // Set (seq_cst) by the user of the session while it waits for more; on_credit() then tells. Look at credit_limit() again after setting it: credit that
+    // came in between is not told.
     std::atomic<bool> wants_credit{false};
     // For messages: "10.1.0.2 port 41873".
     [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
@@ -105,17 +126,21 @@ private:
     friend class Port;
 
     // ---- any thread, under lock ----
-    wire::EndpointName name_ LINNET_GUARDED_BY(lock);
+    wire::EndpointName name_ LINNET_GUARDED_BY(lock);     // who it is; endpoint_id 0: not known yet
+    wire::EndpointName contact_ LINNET_GUARDED_BY(lock);  // where we call it
     bool name_known_ LINNET_GUARDED_BY(lock) = false;     // with its secret: the host added it
     bool by_address_ LINNET_GUARDED_BY(lock) = false;
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     LinkState links_[2] LINNET_GUARDED_BY(lock);
-    std::uint32_t next_number_ LINNET_GUARDED_BY(lock) = 1;
+    std::uint32_t last_number_ LINNET_GUARDED_BY(lock) = 0;        // given to a message
+    std::uint32_t taken_ LINNET_GUARDED_BY(lock) = 0;              // the last one that any link took: the peer can acknowledge no more
+    std::uint32_t link_taken_ LINNET_GUARDED_BY(lock) = 0;         // the last one that the present link took
+    std::uint32_t written_ LINNET_GUARDED_BY(lock) = 0;            // up to this one the present link has no pointers to any more
     mutable IntrusiveQueue<TxMessage> retained_ LINNET_GUARDED_BY(lock);   // sent or not, not yet acknowledged, in order
-    TxMessage* unsent_ LINNET_GUARDED_BY(lock) = nullptr;          // the first of them that no link has taken
-    bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane took a short batch; on_writable() comes
-    wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);
-    bool ack_packet_busy_ LINNET_GUARDED_BY(lock) = false;         // the link may still point at it
+    TxMessage* unsent_ LINNET_GUARDED_BY(lock) = nullptr;          // the first of them that the present link has not taken
+    bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane is not open, or took a short batch; on_writable() comes
+    bool ack_due_ LINNET_GUARDED_BY(lock) = false;                 // a new link must hear ack and credit, whatever older ones carried
+    wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);          // the link points at it while blocked_
 
     // ---- shared ----
     std::atomic<Status> down_{Status::kOk};
@@ -124,19 +149,23 @@ private:
     std::atomic<std::uint32_t> ack_sent_{0};       // the last `ack` that went out
     std::atomic<std::uint32_t> credit_sent_{0};
     std::atomic<std::uint32_t> credit_limit_{0};
+    std::atomic<bool> credit_known_{false};
 
     // ---- token holder ----
     std::uint32_t acked_{0};               // the peer's last `ack`
+    std::uint32_t ack_seen_{0};            // ack_sent_ when bytes_since_ack_ began
+    std::uint32_t bytes_since_ack_{0};
     void* partial_{nullptr};               // cookie of a message whose link broke in mid-payload
     bool partial_valid_{false};
     bool landing_valid_{false};            // a message is being read now:
-    wire::PacketHead landing_head_;
-    bool departed_{false};                 // said goodbye
+    wire::PacketHead landing_head_;        // its head, or that of the partial one
     bool in_delayed_{false};
     bool in_ack_now_{false};
+    bool ack_at_once_{false};
     Session* next_ack_now_{nullptr};
     Session* next_delayed_{nullptr};
     std::uint64_t heard_{0};               // packets from it
+    std::uint64_t heard_at_pass_{0};
     std::uint64_t heard_at_check_{0};
     unsigned silent_checks_{0};
 };
@@ -145,11 +174,13 @@ private:
 class SessionSink {
 public:
     virtual std::unique_ptr<Session> make_session(PeerId id) = 0;   // the one place where peers are made; may allocate
+    // No call below comes for a session after its on_peer_down(), except on_bulk_sent().
     // A message, whole. Exactly once, in order. `packet` starts with its PacketHead and lives for the call.
     virtual void on_message(Session& s, std::span<const std::byte> packet) noexcept = 0;
     // A message whose payload is still coming: where shall it go? After a broken link the same message may come to on_message_resume().
     virtual Landing on_message_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept = 0;
     virtual Landing on_message_resume(Session& s, void* cookie) noexcept = 0;
+    // All of it is in place. It is acknowledged from now on.
     virtual void on_message_end(Session& s, void* cookie) noexcept = 0;
     // The peer went down while it was coming.
     virtual void on_message_lost(Session& s, void* cookie) noexcept = 0;

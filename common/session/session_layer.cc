@@ -9,15 +9,16 @@
 namespace linnet::session {
 
 namespace {
-// An acknowledgement that no packet of ours carried goes out after this long; it only frees the sender's memory.
+// An acknowledgement that no packet of ours carried goes out after this long; it only frees the sender's memory. Shorter: packets that nobody waits for.
+// Longer: more memory retained at peers that talk to us one way only.
 constexpr Nanos kAckDelay = std::chrono::milliseconds{50};
-// ... or after this many messages, so that a one-way stream retains a bounded number.
+// When the sender's completion waits for it and nobody polls here: look again after this long.
+constexpr Nanos kWantedAckDelay = std::chrono::milliseconds{1};
+// ... or after this many messages or bytes, so that a one-way stream retains a bounded amount.
 constexpr std::uint32_t kAckEvery = 64;
+constexpr std::uint32_t kAckEveryBytes = 256u << 10;
 constexpr Nanos kSilenceCheck = std::chrono::seconds{1};
 constexpr std::size_t kBatch = 32;
-
-// a comes after b in modular numbering
-constexpr bool after(std::uint32_t a, std::uint32_t b) noexcept { return static_cast<std::int32_t>(a - b) > 0; }
 
 wire::PacketHead load_head(std::span<const std::byte> packet) noexcept
 {
@@ -30,7 +31,7 @@ wire::PacketHead load_head(std::span<const std::byte> packet) noexcept
 std::string Session::describe()
 {
     MutexLock guard{lock};
-    return name_text(name_);
+    return name_text(contact_);
 }
 
 SessionView Session::view()
@@ -42,15 +43,15 @@ SessionView Session::view()
         state = status_text(down_reason());
     } else if (lane.phase == LinkState::Phase::kUp) {
         state = "connected";
-    } else if (lane.phase == LinkState::Phase::kOpening || lane.waiting) {
+    } else if (lane.phase == LinkState::Phase::kOpening || lane.phase == LinkState::Phase::kWaiting) {
         state = "connecting";
     }
     const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
-    return {name_text(name_), state, via, next_number_ - 1, received_.load(std::memory_order_relaxed)};
+    return {name_text(name_), state, via, last_number_, received_.load(std::memory_order_relaxed)};
 }
 
 SessionLayer::SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters)
-    : config_{config}, sink_{sink}, clock_{clock}, log_{log}, counters_{counters}, shared_counters_{shared_counters}
+    : config_{config}, sink_{sink}, clock_{clock}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, last_now_{clock.now()}
 {
 }
 
@@ -86,35 +87,49 @@ void SessionLayer::stamp(Session& s, TxMessage& m) noexcept
     s.credit_sent_.store(credit, std::memory_order_relaxed);
 }
 
+// What the lane link made of a batch that began at unsent_.
+void SessionLayer::lane_taken(Session& s, const SendResult& r) noexcept
+{
+    for (std::size_t i = 0; i < r.taken; ++i) {
+        s.link_taken_ = s.unsent_->number;
+        s.unsent_ = s.retained_.next(*s.unsent_);
+    }
+    if (after(s.link_taken_, s.taken_)) {
+        s.taken_ = s.link_taken_;
+    }
+    if (r.taken != 0) {
+        s.ack_due_ = false;
+    }
+    if (r.all_written) {
+        s.written_ = s.link_taken_;
+    }
+}
+
 SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
 {
     const Status down = s.down_reason();
     if (down != Status::kOk) {
         return {down, false};
     }
-    m.number = s.next_number_++;
-    if (s.next_number_ == 0) {
-        s.next_number_ = 1;   // 0 means un-numbered
-    }
+    m.number = s.last_number_ = next_number(s.last_number_);
     s.retained_.push_back(m);
+    const bool first = s.unsent_ == nullptr;
+    if (first) {
+        s.unsent_ = &m;
+    }
     LinkState& lane = s.links_[0];
-    if (lane.phase != LinkState::Phase::kUp || s.blocked_ || s.unsent_ != nullptr) {
-        if (s.unsent_ == nullptr) {
-            s.unsent_ = &m;
-        }
-        if (lane.phase == LinkState::Phase::kNone && !lane.waiting && lane.incoming_port == nullptr) {
-            open_link(s, LinkRole::kLane);
-        }
+    if (!first || s.blocked_ || lane.phase != LinkState::Phase::kUp) {
+        open_when_idle(s, LinkRole::kLane);
         return {Status::kOk, false};
     }
     stamp(s, m);
     const LanePacket packet{{m.head, m.head_bytes}, m.payload};
     const SendResult r = lane.port->transport().send_lane(lane.id, {&packet, 1});
     if (r.down || r.taken == 0) {
-        s.unsent_ = &m;
         s.blocked_ = true;
         return {Status::kOk, false};
     }
+    lane_taken(s, r);
     s.blocked_ = !r.all_written;
     return {Status::kOk, r.all_written};
 }
@@ -134,9 +149,7 @@ void SessionLayer::pump(Session& s) noexcept
             s.blocked_ = true;
             return;
         }
-        for (std::size_t i = 0; i < r.taken; ++i) {
-            s.unsent_ = s.retained_.next(*s.unsent_);
-        }
+        lane_taken(s, r);
         s.blocked_ = r.taken < n || !r.all_written;
     }
 }
@@ -151,8 +164,9 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     const bool separate = port == nullptr || port->transport().caps().separate_bulk;
     LinkState& link = s.links_[separate ? 1 : 0];
     if (link.phase != LinkState::Phase::kUp) {
-        if (separate && link.phase == LinkState::Phase::kNone && !link.waiting && link.incoming_port == nullptr) {
-            open_link(s, LinkRole::kBulk);
+        if (separate) {
+            link.wanted = true;
+            open_when_idle(s, LinkRole::kBulk);
         }
         return Status::kAgain;
     }
@@ -163,48 +177,64 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
 void SessionLayer::on_writable(PeerId peer, LinkRole role) noexcept
 {
     Session* s = find(peer);
-    if (s == nullptr) {
+    if (s == nullptr || s->down_reason() != Status::kOk) {
         return;
     }
-    bool shared_link = false;
+    bool bulk = role == LinkRole::kBulk;
     if (role == LinkRole::kLane) {
-        sink_.on_lane_written(*s);
-        MutexLock guard{s->lock};
-        s->blocked_ = false;
-        s->ack_packet_busy_ = false;
-        pump(*s);
-        shared_link = !s->blocked_ && s->links_[0].port != nullptr && !s->links_[0].port->transport().caps().separate_bulk;
+        sink_.on_lane_written(*s);   // before its messages may be handed back as acknowledged
+        IntrusiveQueue<TxMessage> done;
+        {
+            MutexLock guard{s->lock};
+            s->written_ = s->link_taken_;
+            s->blocked_ = false;
+            release_acked(*s, s->acked_, done);
+            pump(*s);
+            bulk = !s->blocked_ && s->links_[0].port != nullptr && !s->links_[0].port->transport().caps().separate_bulk;
+        }
+        if (!done.empty()) {
+            sink_.on_acked(*s, done);
+        }
+        acknowledge_soon(*s);   // an acknowledgement may have found the lane blocked
     }
-    if (role == LinkRole::kBulk || shared_link) {
+    if (bulk && s->down_reason() == Status::kOk) {
         sink_.on_bulk_ready(*s);
     }
 }
 
 // ---- receiving ----
 
-void SessionLayer::take_ack(Session& s, std::uint32_t ack, bool from_hello) noexcept
+// Moves what `ack` covers to `done`, as far as the present link has no pointers to it: a peer may have a message from an older link while the present one
+// is still sending it again.
+void SessionLayer::release_acked(Session& s, std::uint32_t ack, IntrusiveQueue<TxMessage>& done) noexcept
+{
+    while (TxMessage* m = s.retained_.front()) {
+        if (after(m->number, ack) || (m != s.unsent_ && after(m->number, s.written_))) {
+            return;
+        }
+        if (m == s.unsent_) {
+            s.unsent_ = s.retained_.next(*m);   // an older link delivered it
+        }
+        done.push_back(*s.retained_.pop_front());
+    }
+}
+
+void SessionLayer::take_ack(Session& s, std::uint32_t ack) noexcept
 {
     IntrusiveQueue<TxMessage> done;
     bool wrong = false;
     {
         MutexLock guard{s.lock};
-        // The peer may acknowledge only what a link has taken.
-        const std::uint32_t last = s.unsent_ != nullptr && !from_hello ? s.unsent_->number - 1 : s.next_number_ - 1;
-        if (after(ack, last)) {
-            wrong = true;
-        } else {
-            while (s.retained_.front() != nullptr && !after(s.retained_.front()->number, ack)) {
-                done.push_back(*s.retained_.pop_front());
-            }
+        wrong = after(ack, s.taken_);
+        if (!wrong) {
+            s.acked_ = ack;
+            release_acked(s, ack, done);
         }
     }
     if (wrong) {
         counters_.add(Counter::kProtocolErrors, 1);
         declare_down(s, Status::kProtocol, "it acknowledged messages that were never sent");
-        return;
-    }
-    s.acked_ = ack;
-    if (!done.empty()) {
+    } else if (!done.empty()) {
         sink_.on_acked(s, done);
     }
 }
@@ -213,21 +243,25 @@ void SessionLayer::take_ack(Session& s, std::uint32_t ack, bool from_hello) noex
 bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
 {
     ++s.heard_;
+    if (s.down_reason() != Status::kOk) {
+        return false;
+    }
     if (s.credit_limit_.load(std::memory_order_relaxed) != head.credit.get()) {
-        s.credit_limit_.store(head.credit.get(), std::memory_order_relaxed);
-        if (s.wants_credit.load(std::memory_order_relaxed)) {
+        // A sender sets wants_credit and then looks at the limit; here it is the other way round. One of the two sees the other.
+        s.credit_limit_.store(head.credit.get(), std::memory_order_seq_cst);
+        s.credit_known_.store(true, std::memory_order_relaxed);
+        if (s.wants_credit.load(std::memory_order_seq_cst)) {
             sink_.on_credit(s);
         }
     }
-    if (head.ack.get() != s.acked_ && after(head.ack.get(), s.acked_)) {
-        take_ack(s, head.ack.get(), false);
+    if (after(head.ack.get(), s.acked_)) {
+        take_ack(s, head.ack.get());
     }
     const std::uint32_t number = head.number.get();
     if (number == 0 || s.down_reason() != Status::kOk) {
         return false;
     }
-    std::uint32_t expected = s.received_.load(std::memory_order_relaxed) + 1;
-    expected = expected == 0 ? 1 : expected;
+    const std::uint32_t expected = next_number(s.received_.load(std::memory_order_relaxed));
     if (number == expected) {
         return true;
     }
@@ -237,25 +271,39 @@ bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexc
         return false;
     }
     counters_.add(Counter::kDuplicatesDropped, 1);
-    acknowledge_soon(s);   // it does not know that we have it
     return false;
 }
 
-// The message `head` has been delivered: count it, and see to it that it is acknowledged.
+// The message `head` is here whole: count it, and see to it that it is acknowledged.
 void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
 {
     const std::uint32_t number = head.number.get();
     s.received_.store(number, std::memory_order_relaxed);
-    if ((head.flags.get() & wire::flag::kWantAck) != 0 || number - s.ack_sent_.load(std::memory_order_relaxed) >= kAckEvery) {
+    const std::uint32_t sent = s.ack_sent_.load(std::memory_order_relaxed);
+    if (sent != s.ack_seen_) {
+        s.ack_seen_ = sent;
+        s.bytes_since_ack_ = 0;
+    }
+    s.bytes_since_ack_ += head.body_bytes.get();
+    if (number - sent >= kAckEvery || s.bytes_since_ack_ >= kAckEveryBytes) {
+        s.ack_at_once_ = true;
+        acknowledge_soon(s);
+    } else if ((head.flags.get() & wire::flag::kWantAck) != 0) {
         acknowledge_soon(s);
     } else if (!s.in_delayed_) {
         s.in_delayed_ = true;
         s.next_delayed_ = delayed_;
         delayed_ = &s;
         if (delayed_due_ == TimePoint::max()) {
-            delayed_due_ = clock_.now() + kAckDelay;
+            delayed_due_ = last_now_ + kAckDelay;   // from the last look at the clock: early rather than exact
         }
     }
+}
+
+// `head` is the message that broke off in mid-payload, once more.
+bool SessionLayer::resumes(const Session& s, const wire::PacketHead& head) const noexcept
+{
+    return head.kind == s.landing_head_.kind && head.body_bytes.get() == s.landing_head_.body_bytes.get();
 }
 
 void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noexcept
@@ -265,22 +313,28 @@ void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noex
         return;
     }
     if (s.partial_valid_) {   // the link broke in mid-payload last time; now it came in one piece
+        if (!resumes(s, head)) {
+            counters_.add(Counter::kProtocolErrors, 1);
+            declare_down(s, Status::kProtocol, "it sent another message under a number that it had used");
+            return;
+        }
         const std::size_t skip = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
         s.partial_valid_ = false;
         const Landing to = sink_.on_message_resume(s, s.partial_);
-        std::memcpy(to.to, packet.data() + skip, std::min(to.room, packet.size() - skip));
+        if (const std::size_t n = std::min(to.room, packet.size() - skip); n != 0) {
+            std::memcpy(to.to, packet.data() + skip, n);
+        }
         received(s, head);
         sink_.on_message_end(s, to.cookie);
         return;
     }
-    if (head.kind == wire::PacketKind::kGoodbye) {
-        received(s, head);
-        s.departed_ = true;
-        declare_down(s, Status::kPeerDown, {});
-        return;
-    }
     // Before it is delivered, so that an answer sent from inside carries this acknowledgement.
     received(s, head);
+    if (head.kind == wire::PacketKind::kGoodbye) {
+        send_ack(s);
+        end_session(s, Status::kPeerDown, {}, Ending::kDeparted);
+        return;
+    }
     sink_.on_message(s, packet);
 }
 
@@ -290,13 +344,22 @@ Landing SessionLayer::on_packet_begin(Session& s, std::span<const std::byte> hea
     if (!accept_number(s, head)) {
         return {};
     }
-    s.landing_head_ = head;
-    s.landing_valid_ = true;
-    if (s.partial_valid_) {
+    Landing to;
+    if (!s.partial_valid_) {
+        s.landing_head_ = head;
+        to = sink_.on_message_begin(s, head_bytes, payload_bytes);
+    } else if (resumes(s, head)) {
         s.partial_valid_ = false;
-        return sink_.on_message_resume(s, s.partial_);
+        to = sink_.on_message_resume(s, s.partial_);
+    } else {
+        counters_.add(Counter::kProtocolErrors, 1);
+        declare_down(s, Status::kProtocol, "it sent another message under a number that it had used");
     }
-    return sink_.on_message_begin(s, head_bytes, payload_bytes);
+    if (s.down_reason() != Status::kOk) {   // by the sink, or just now: the link is dropped, and nothing lands
+        return {};
+    }
+    s.landing_valid_ = true;
+    return to;
 }
 
 void SessionLayer::on_packet_end(Session& s, void* cookie, bool ok) noexcept
@@ -306,7 +369,7 @@ void SessionLayer::on_packet_end(Session& s, void* cookie, bool ok) noexcept
     }
     s.landing_valid_ = false;
     if (s.down_reason() != Status::kOk) {
-        sink_.on_message_lost(s, cookie);
+        sink_.on_message_lost(s, cookie);   // from within end_session(), which tells on_peer_down() afterwards
     } else if (ok) {
         received(s, s.landing_head_);
         sink_.on_message_end(s, cookie);
@@ -322,6 +385,7 @@ void SessionLayer::acknowledge_soon(Session& s) noexcept
 {
     if (!s.in_ack_now_) {
         s.in_ack_now_ = true;
+        s.heard_at_pass_ = s.heard_ - 1;   // something has just come
         s.next_ack_now_ = ack_now_;
         ack_now_ = &s;
     }
@@ -332,10 +396,10 @@ void SessionLayer::send_ack(Session& s) noexcept
     MutexLock guard{s.lock};
     const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
     const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
-    const bool news = ack != s.ack_sent_.load(std::memory_order_relaxed) || credit != s.credit_sent_.load(std::memory_order_relaxed);
+    const bool news = s.ack_due_ || ack != s.ack_sent_.load(std::memory_order_relaxed) || credit != s.credit_sent_.load(std::memory_order_relaxed);
     LinkState& lane = s.links_[0];
-    // A blocked lane has packets waiting, which will carry it.
-    if (!news || s.ack_packet_busy_ || s.blocked_ || s.unsent_ != nullptr || lane.phase != LinkState::Phase::kUp) {
+    // A blocked lane comes back with on_writable(), a closed one with on_link_up().
+    if (!news || s.blocked_ || s.unsent_ != nullptr || lane.phase != LinkState::Phase::kUp) {
         return;
     }
     s.ack_packet_ = {};
@@ -348,32 +412,50 @@ void SessionLayer::send_ack(Session& s) noexcept
         s.blocked_ = true;
         return;
     }
-    s.ack_packet_busy_ = s.blocked_ = !r.all_written;
+    s.blocked_ = !r.all_written;
+    s.ack_due_ = false;
     s.ack_sent_.store(ack, std::memory_order_relaxed);
     s.credit_sent_.store(credit, std::memory_order_relaxed);
     shared_counters_.add_shared(Counter::kAcksSent, 1);
 }
 
-unsigned SessionLayer::send_due_acks(TimePoint now) noexcept
+// Acknowledgements that somebody waits for: those of peers that sent nothing in this pass, and those that are overdue. The clock is not needed.
+unsigned SessionLayer::send_wanted_acks() noexcept
 {
     unsigned events = 0;
-    while (ack_now_ != nullptr) {
-        Session& s = *ack_now_;
-        ack_now_ = s.next_ack_now_;
-        s.in_ack_now_ = false;
-        send_ack(s);
-        ++events;
-    }
-    if (delayed_ != nullptr && now >= delayed_due_) {
-        Session* s = delayed_;
-        delayed_ = nullptr;
-        delayed_due_ = TimePoint::max();
-        while (s != nullptr) {
-            Session* const next = s->next_delayed_;
-            s->in_delayed_ = false;
+    Session* s = ack_now_;
+    ack_now_ = nullptr;
+    while (s != nullptr) {
+        Session* const next = s->next_ack_now_;
+        if (s->ack_at_once_ || s->heard_ == s->heard_at_pass_) {
+            s->in_ack_now_ = s->ack_at_once_ = false;
             send_ack(*s);
-            s = next;
+            ++events;
+        } else {
+            s->heard_at_pass_ = s->heard_;
+            s->next_ack_now_ = ack_now_;
+            ack_now_ = s;
         }
+        s = next;
+    }
+    return events;
+}
+
+unsigned SessionLayer::send_delayed_acks(TimePoint now) noexcept
+{
+    if (delayed_ == nullptr || now < delayed_due_) {
+        return 0;
+    }
+    unsigned events = 0;
+    Session* s = delayed_;
+    delayed_ = nullptr;
+    delayed_due_ = TimePoint::max();
+    while (s != nullptr) {
+        Session* const next = s->next_delayed_;
+        s->in_delayed_ = false;
+        send_ack(*s);
+        ++events;
+        s = next;
     }
     return events;
 }
@@ -408,16 +490,14 @@ void SessionLayer::check_silence() noexcept
 
 unsigned SessionLayer::poll(unsigned) noexcept
 {
+    unsigned events = ack_now_ != nullptr ? send_wanted_acks() : 0;
     const bool timers = delayed_ != nullptr || retry_due_.load(std::memory_order_relaxed) != INT64_MAX || silence_due_ != TimePoint::max();
-    if (ack_now_ == nullptr && !timers) {
-        return 0;
-    }
-    if (ack_now_ == nullptr && ++polls_since_clock_ < kPollsPerClock) {
-        return 0;   // the clock costs as much as the rest of an empty poll, and no timer here is that urgent
+    if (!timers || ++polls_since_clock_ < kPollsPerClock) {
+        return events;   // the clock costs as much as the rest of an empty poll, and no timer here is that urgent
     }
     polls_since_clock_ = 0;
-    const TimePoint now = clock_.now();
-    unsigned events = send_due_acks(now);
+    const TimePoint now = last_now_ = clock_.now();
+    events += send_delayed_acks(now);
     events += retry_links(now);
     if (now >= silence_due_) {
         silence_due_ = now + kSilenceCheck;
@@ -426,15 +506,24 @@ unsigned SessionLayer::poll(unsigned) noexcept
     return events;
 }
 
+bool SessionLayer::prepare_sleep() noexcept
+{
+    polls_since_clock_ = kPollsPerClock;   // the first pass after a sleep looks at the clock
+    return ack_now_ == nullptr;            // one more pass without an arrival sends them
+}
+
 TimePoint SessionLayer::next_timer() const noexcept
 {
     const TimePoint retry{Nanos{retry_due_.load(std::memory_order_relaxed)}};
-    return std::min({delayed_due_, retry, silence_due_});
+    const TimePoint wanted = ack_now_ != nullptr ? last_now_ + kWantedAckDelay : TimePoint::max();
+    return std::min({wanted, delayed_due_, retry, silence_due_});
 }
 
-// ---- death ----
+// ---- the end ----
 
-void SessionLayer::declare_down(Session& s, Status why, std::string_view text) noexcept
+void SessionLayer::declare_down(Session& s, Status why, std::string_view text) noexcept { end_session(s, why, text, Ending::kLost); }
+
+void SessionLayer::end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept
 {
     IntrusiveQueue<TxMessage> unacked;
     struct Old {
@@ -454,24 +543,26 @@ void SessionLayer::declare_down(Session& s, Status why, std::string_view text) n
         }
         s.unsent_ = nullptr;
         for (LinkState& link : s.links_) {
-            if (link.phase != LinkState::Phase::kNone && !s.departed_) {
+            // The lane of a departed peer stays for the last acknowledgement, unless it holds pointers to what is handed back now.
+            const bool stays = ending == Ending::kDeparted && &link == &s.links_[0] && link.phase == LinkState::Phase::kUp && !s.blocked_ &&
+                               link.port->transport().caps().separate_bulk;
+            if (!stays && (link.phase == LinkState::Phase::kOpening || link.phase == LinkState::Phase::kUp)) {
                 old[n++] = {link.port, link.id};
             }
             if (link.incoming_port != nullptr) {
                 old[n++] = {link.incoming_port, link.incoming};
+                link.incoming_port = nullptr;
             }
-            if (!s.departed_) {
-                link.phase = LinkState::Phase::kNone;
-            }
-            link.incoming_port = nullptr;
-            link.waiting = false;
+            link.phase = stays ? LinkState::Phase::kUp : LinkState::Phase::kIdle;
         }
     }
-    if (!s.departed_) {
+    if (ending == Ending::kLost) {
+        counters_.add(Counter::kPeersLost, 1);
         LINNET_LOG(log_, kError, "peer %s is lost: %s%s%.*s", s.describe().c_str(), status_text(why), text.empty() ? "" : ": ",
                    static_cast<int>(text.size()), text.data());
     } else {
-        LINNET_LOG(log_, kDebug, "session with %s ends: %s", s.describe().c_str(), why == Status::kClosed ? "closed here" : "it departed");
+        LINNET_LOG(log_, kDebug, "session with %s ends: %s%s%.*s", s.describe().c_str(), ending == Ending::kDeparted ? "it departed" : status_text(why),
+                   text.empty() ? "" : ": ", static_cast<int>(text.size()), text.data());
     }
     for (std::size_t i = 0; i < n; ++i) {
         old[i].port->transport().drop(old[i].id);
@@ -490,9 +581,16 @@ void SessionLayer::shutdown() noexcept
     }
     for (std::uint32_t i = 0; i < peers(); ++i) {   // hands back what is still retained
         Session& s = *find(PeerId{i});
-        s.departed_ = true;
-        declare_down(s, Status::kClosed, {});
+        {
+            MutexLock guard{s.lock};
+            for (LinkState& link : s.links_) {
+                link.phase = LinkState::Phase::kIdle;
+                link.incoming_port = nullptr;
+            }
+        }
+        end_session(s, Status::kClosed, {}, Ending::kQuiet);
     }
+    ack_now_ = delayed_ = nullptr;
 }
 
 }   // namespace linnet::session

@@ -49,6 +49,7 @@ public:
         Nanos peer_timeout{std::chrono::seconds{10}};       // silence that is worth a warning
         Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
         bool allow_by_address{true};
+        std::uint32_t first_number{1};                      // of the first message, the same for all; tests start near the wrap
     };
 
     SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters);
@@ -93,7 +94,7 @@ public:
     static void move_payload(TxMessage& m, std::span<const std::byte> to) noexcept { m.payload = to; }
 
     // ---- token holder ----
-    // Send an acknowledgement in this pass (credit became available).
+    // Send an acknowledgement in the first pass in which nothing comes from this peer, so that an answer of the application may carry it.
     void acknowledge_soon(Session& s) noexcept;
     // Evidence from outside, or a protocol violation: the peer is lost.
     void declare_down(Session& s, Status why, std::string_view text) noexcept;
@@ -105,6 +106,7 @@ public:
     // EventSource: acknowledgements that are due, connect retries, silence.
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
+    [[nodiscard]] bool prepare_sleep() noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
 private:
@@ -121,11 +123,19 @@ private:
     void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;
     void on_link_down(Port& port, LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept;
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
+    void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
-    void install_link(Session& s, Port& port, LinkId link, LinkRole role, std::uint32_t peer_expects) noexcept LINNET_EXCLUDES(s.lock);
+    void link_lost(Session& s, Port& port, LinkRole role) noexcept LINNET_EXCLUDES(s.lock);
+    void incoming_failed(Session& s, LinkState& link, LinkRole role, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void install_link(Session& s, Port& port, LinkId link, LinkRole role, std::uint32_t peer_received) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] bool link_wanted(const Session& s, LinkRole role) const noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] HelloVerdict accept_hello(Session& s, Port& port, LinkId link, Attempt& attempt, std::span<std::byte> reply) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] Status check_welcome(Session& s, Port& port, LinkId id, LinkRole role, std::span<const std::byte> welcome, WelcomeSeen& seen) noexcept
+        LINNET_EXCLUDES(s.lock);
     [[nodiscard]] Result<Session*> session_of_opener(const HelloSeen& seen, wire::RejectReason& reason);
-    [[nodiscard]] bool register_identity(Session& s) LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] bool identify(Session& s, const wire::EndpointName& who) noexcept LINNET_EXCLUDES(s.lock);
     void retry_later(LinkState& link, TimePoint at) noexcept;
+    TimePoint check_link(Session& s, LinkRole role, TimePoint now, unsigned& events) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] bool adopt_name(Session& s, const wire::EndpointName& name) LINNET_REQUIRES(s.lock);
     [[nodiscard]] Result<Session*> make(const wire::EndpointName& name, bool known, bool by_address) LINNET_REQUIRES(table_lock_);
 
@@ -135,15 +145,21 @@ private:
     Landing on_packet_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept;
     void on_packet_end(Session& s, void* cookie, bool ok) noexcept;
     bool accept_number(Session& s, const wire::PacketHead& head) noexcept;
-    // `from_hello`: the numbers are counted from what was ever sent, not from what the present link took.
-    void take_ack(Session& s, std::uint32_t ack, bool from_hello) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] bool resumes(const Session& s, const wire::PacketHead& head) const noexcept;
+    void take_ack(Session& s, std::uint32_t ack) noexcept LINNET_EXCLUDES(s.lock);
+    void release_acked(Session& s, std::uint32_t ack, IntrusiveQueue<TxMessage>& done) noexcept LINNET_REQUIRES(s.lock);
+    void lane_taken(Session& s, const SendResult& r) noexcept LINNET_REQUIRES(s.lock);
     void received(Session& s, const wire::PacketHead& head) noexcept;
     void pump(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
-    unsigned send_due_acks(TimePoint now) noexcept;
+    unsigned send_wanted_acks() noexcept;
+    unsigned send_delayed_acks(TimePoint now) noexcept;
     unsigned retry_links(TimePoint now) noexcept;
     void check_silence() noexcept;
+    // How a session ends: lost (an error for people); quietly (closing); by the peer's goodbye, whose acknowledgement may still be on its way.
+    enum class Ending : std::uint8_t { kLost, kQuiet, kDeparted };
+    void end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] Port* port_for(const wire::EndpointName& name) noexcept;
 
     const Config config_;
@@ -164,6 +180,7 @@ private:
     // ---- token holder ----
     static constexpr unsigned kPollsPerClock = 64;
     unsigned polls_since_clock_{0};
+    TimePoint last_now_;              // at the last look at the clock
     Session* ack_now_{nullptr};
     Session* delayed_{nullptr};
     TimePoint delayed_due_{TimePoint::max()};

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// SessionLayer: peers, hellos, opening and re-opening of links.
-#include <arpa/inet.h>
-
+// SessionLayer: hellos, opening and re-opening of links.
 #include <algorithm>
-#include <cstring>
+#include <new>
 
 #include "session/session_layer.h"
 #include "sys/process.h"
@@ -14,6 +12,12 @@ namespace linnet::session {
 namespace {
 constexpr Nanos kRetryFirst = std::chrono::milliseconds{10};
 constexpr Nanos kRetryMax = std::chrono::milliseconds{500};
+// A link that lived shorter and brought nothing counts as a failed attempt: a peer that accepts and dies must not be called in a tight loop.
+constexpr Nanos kShortLife = std::chrono::milliseconds{100};
+// An opener whose hello was accepted confirms within this, or makes room for our own attempt.
+constexpr Nanos kConfirmTime = std::chrono::seconds{5};
+// Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
+constexpr Nanos kGrace = std::chrono::seconds{1};
 
 // A timer that any thread may set earlier; only its handler clears it.
 void move_earlier(std::atomic<std::int64_t>& due, TimePoint at) noexcept
@@ -33,185 +37,68 @@ wire::Nonce fresh_nonce(const Log& log) noexcept
     return n;
 }
 
-bool same(const wire::EndpointName& a, const wire::EndpointName& b) noexcept { return std::memcmp(&a, &b, sizeof a) == 0; }
-
-// The same process by all that is public: everything but the secret.
-bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept
-{
-    a.secret = b.secret = {};
-    return same(a, b);
-}
-
-HelloVerdict reject(LinkRole role, wire::RejectReason reason, std::span<std::byte> reply, HelloVerdict::Action action) noexcept
+HelloVerdict reject(LinkRole role, wire::RejectReason reason, std::uint32_t epoch, std::span<std::byte> reply) noexcept
 {
     HelloVerdict v;
-    v.action = action;
+    v.action = reason == wire::RejectReason::kYield ? HelloVerdict::Action::kYield : HelloVerdict::Action::kReject;
     v.role = role;
-    v.reply_bytes = write_reject(role, reason, reply);
+    v.reply_bytes = write_reject(role, reason, epoch, reply);
     v.why = Status::kRefused;
     return v;
 }
 }   // namespace
 
-std::string name_text(const wire::EndpointName& name)
-{
-    char text[INET6_ADDRSTRLEN] = "?";
-    if (name.family == wire::AddressFamily::kIpv4) {
-        inet_ntop(AF_INET, name.address.data(), text, sizeof text);
-    } else if (name.family == wire::AddressFamily::kIpv6) {
-        inet_ntop(AF_INET6, name.address.data(), text, sizeof text);
-    }
-    return std::string{text} + " port " + std::to_string(name.port.get());
-}
-
-// ---- peers ----
-
-Port* SessionLayer::port_for(const wire::EndpointName& name) noexcept
-{
-    for (auto& p : ports_) {
-        if (p->transport().reaches(name)) {
-            return p.get();
-        }
-    }
-    return nullptr;
-}
-
-Result<Session*> SessionLayer::make(const wire::EndpointName& name, bool known, bool by_address)
-{
-    const std::uint32_t index = count_.load(std::memory_order_relaxed);
-    if (index == kMaxPeers) {
-        return Status::kNoMemory;
-    }
-    auto& chunk = chunks_[index / kChunk];
-    if (chunk.load(std::memory_order_relaxed) == nullptr) {
-        chunk.store(new Chunk{}, std::memory_order_release);
-    }
-    std::unique_ptr<Session> made = sink_.make_session(PeerId{index});
-    Session* const s = made.get();
-    {
-        MutexLock guard{s->lock};
-        s->name_ = name;
-        s->name_known_ = known;
-        s->by_address_ = by_address;
-    }
-    s->endpoint_id_.store(name.endpoint_id.get(), std::memory_order_relaxed);
-    (*chunk.load(std::memory_order_relaxed))[index % kChunk].store(made.release(), std::memory_order_release);
-    count_.store(index + 1, std::memory_order_release);
-    if (name.endpoint_id.get() != 0) {
-        by_endpoint_[name.endpoint_id.get()] = s;
-    }
-    return s;
-}
-
-// Take over the full name that the host gave; false when it contradicts what we have.
-bool SessionLayer::adopt_name(Session& s, const wire::EndpointName& name)
-{
-    if (s.name_known_) {
-        return same(s.name_, name);
-    }
-    if (!same_public(s.name_, name)) {
-        return false;
-    }
-    s.name_ = name;
-    s.name_known_ = true;
-    return true;
-}
-
-Result<Session*> SessionLayer::add(const wire::EndpointName& name)
-{
-    MutexLock table{table_lock_};
-    const auto it = by_endpoint_.find(name.endpoint_id.get());
-    if (it != by_endpoint_.end()) {
-        MutexLock guard{it->second->lock};
-        return adopt_name(*it->second, name) ? Result<Session*>{it->second} : Status::kInvalid;
-    }
-    if (port_for(name) == nullptr) {
-        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(name).c_str());
-        return Status::kUnreachable;
-    }
-    return make(name, true, false);
-}
-
-Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
-{
-    MutexLock table{table_lock_};
-    for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
-        Session* s = find(PeerId{i});
-        MutexLock guard{s->lock};
-        if (s->name_.family == address.family && s->name_.port.get() == address.port.get() && s->name_.address == address.address &&
-            s->down_reason() == Status::kOk) {
-            return s;
-        }
-    }
-    if (port_for(address) == nullptr) {
-        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(address).c_str());
-        return Status::kUnreachable;
-    }
-    return make(address, false, true);
-}
-
-Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::RejectReason& reason)
-{
-    MutexLock table{table_lock_};
-    const std::uint64_t id = seen.opener.endpoint_id.get();
-    const auto it = by_endpoint_.find(id);
-    if (it != by_endpoint_.end()) {
-        MutexLock guard{it->second->lock};
-        const bool agrees = seen.by_address ? same_public(it->second->name_, seen.opener) : adopt_name(*it->second, seen.opener);
-        if (!agrees) {
-            reason = wire::RejectReason::kName;
-            return Status::kRefused;
-        }
-        return it->second;
-    }
-    // Somebody whom the host added by address, and who came first.
-    for (std::uint32_t i = 0; i < peers(); ++i) {
-        Session* s = find(PeerId{i});
-        MutexLock guard{s->lock};
-        if (s->name_.endpoint_id.get() == 0 && s->name_.family == seen.opener.family && s->name_.port.get() == seen.opener.port.get() &&
-            s->name_.address == seen.opener.address) {
-            s->name_ = seen.opener;
-            s->name_known_ = !seen.by_address;
-            s->endpoint_id_.store(id, std::memory_order_relaxed);
-            by_endpoint_[id] = s;
-            return s;
-        }
-    }
-    return make(seen.opener, !seen.by_address, seen.by_address);
-}
-
 // ---- opening ----
+
+bool SessionLayer::link_wanted(const Session& s, LinkRole role) const noexcept
+{
+    const bool closing = closing_.load(std::memory_order_relaxed);
+    if (role == LinkRole::kBulk) {
+        return s.links_[1].wanted;
+    }
+    return !s.retained_.empty() || (s.was_up_ && !closing);
+}
+
+void SessionLayer::open_when_idle(Session& s, LinkRole role) noexcept
+{
+    const LinkState& link = s.links_[static_cast<int>(role)];
+    if (link.phase == LinkState::Phase::kIdle && !link.changing && link.incoming_port == nullptr) {
+        open_link(s, role);
+    }
+}
 
 void SessionLayer::open_link(Session& s, LinkRole role) noexcept
 {
     LinkState& link = s.links_[static_cast<int>(role)];
-    link.waiting = false;
+    const TimePoint now = clock_.now();
+    if (link.give_up_at == TimePoint::max()) {
+        link.give_up_at = now + config_.connect_timeout;
+    }
     link.rejected = false;
-    Port* const port = role == LinkRole::kBulk ? s.links_[0].port : port_for(s.name_);
-    if (port == nullptr) {
-        return;
+    Port* const port = role == LinkRole::kBulk ? s.links_[0].port : port_for(s.contact_);
+    if (port != nullptr) {
+        link.attempt = {};
+        link.attempt.role = role;
+        link.attempt.opener_nonce = fresh_nonce(log_);
+        link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
+        link.attempt.epoch = {link.proposed, self_.endpoint_id.get()};
+        const Result<LinkId> id = port->transport().connect(s.id, role, s.contact_);
+        if (id) {
+            link.phase = LinkState::Phase::kOpening;
+            link.port = port;
+            link.id = *id;
+            move_earlier(retry_due_, link.give_up_at + kGrace);
+            return;
+        }
     }
-    if (link.failures == 0) {
-        link.give_up_at = clock_.now() + config_.connect_timeout;
-    }
-    link.attempt = {};
-    link.attempt.role = role;
-    link.attempt.opener_nonce = fresh_nonce(log_);
-    const Result<LinkId> id = port->transport().connect(s.id, role, s.name_);
-    link.port = port;
-    if (id) {
-        link.phase = LinkState::Phase::kOpening;
-        link.id = *id;
-        return;
-    }
-    // For lack of resources (it said so in the log): try again until connect_timeout.
+    // No resources, which the transport said in the log, or no transport that reaches a peer who reached us: until connect_timeout.
     ++link.failures;
-    retry_later(link, clock_.now() + kRetryMax);
+    retry_later(link, now + kRetryMax);
 }
 
 void SessionLayer::retry_later(LinkState& link, TimePoint at) noexcept
 {
-    link.waiting = true;
+    link.phase = LinkState::Phase::kWaiting;
     link.retry_at = at;
     move_earlier(retry_due_, at);
 }
@@ -232,56 +119,122 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
         target.secret = {};
     }
-    return write_hello(link.attempt, target, self_, s->received_.load(std::memory_order_relaxed) + 1, out);
+    return write_hello(link.attempt, target, self_, s->received_.load(std::memory_order_relaxed), out);
 }
 
 HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, std::string_view from,
                                     std::span<std::byte> reply) noexcept
 {
-    using Action = HelloVerdict::Action;
     Attempt attempt;
     wire::RejectReason reason = wire::RejectReason::kProof;
     const Result<HelloSeen> seen = read_hello(attempt, self_, config_.allow_by_address, hello, reason);
-    if (!seen && seen.status() == Status::kProtocol) {
-        counters_.add(Counter::kRefusedHellos, 1);
-        return {};   // rubbish gets no answer
+    HelloVerdict v;
+    v.why = Status::kProtocol;
+    if (seen || seen.status() != Status::kProtocol) {   // rubbish gets no answer
+        Result<Session*> found = seen.status();
+        if (seen) {
+            try {
+                found = session_of_opener(*seen, reason);
+            } catch (const std::bad_alloc&) {
+                reason = wire::RejectReason::kBusy;
+            }
+        }
+        v = found ? accept_hello(**found, port, id, attempt, reply) : reject(attempt.role, reason, 0, reply);
     }
-    Result<Session*> found = seen ? session_of_opener(*seen, reason) : Result<Session*>{seen.status()};
-    if (found && (*found)->down_reason() != Status::kOk) {
-        found = Status::kRefused;
-        reason = wire::RejectReason::kClosing;
-    }
-    if (!found) {
+    if (v.action == HelloVerdict::Action::kReject) {
         counters_.add(Counter::kRefusedHellos, 1);
         if (const std::uint64_t n = refused_throttle_.hit(); n != 0) {
             LINNET_LOG(log_, kInfo, "refused a connection from %.*s (refusal %llu)", static_cast<int>(from.size()), from.data(),
                        static_cast<unsigned long long>(n));
         }
-        return reject(attempt.role, reason, reply, Action::kReject);
     }
-    Session& s = **found;
-    MutexLock guard{s.lock};
-    LinkState& link = s.links_[static_cast<int>(attempt.role)];
-    // Both opened at once: the one with the smaller endpoint id goes first.
-    if (link.phase == LinkState::Phase::kOpening && self_.endpoint_id.get() < s.name_.endpoint_id.get()) {
-        return reject(attempt.role, wire::RejectReason::kYield, reply, Action::kYield);
-    }
-    attempt.acceptor_nonce = fresh_nonce(log_);
-    HelloVerdict v;
-    v.action = Action::kAccept;
-    v.peer = s.id;
-    v.role = attempt.role;
-    v.reply_bytes = write_welcome(attempt, self_, s.received_.load(std::memory_order_relaxed) + 1, reply);
-    link.incoming_port = &port;
-    link.incoming = id;
-    link.incoming_attempt = attempt;
     return v;
+}
+
+// The opener proved what it had to. Whether its link is wanted is decided by epochs: newer than all that was agreed on, and than our own attempt.
+HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attempt& attempt, std::span<std::byte> reply) noexcept
+{
+    struct Old {
+        Port* port;
+        LinkId id;
+    };
+    Old old[2];
+    std::size_t n = 0;
+    HelloVerdict v;
+    {
+        MutexLock guard{s.lock};
+        LinkState& link = s.links_[static_cast<int>(attempt.role)];
+        if (s.down_reason() != Status::kOk) {
+            return reject(attempt.role, wire::RejectReason::kClosing, 0, reply);
+        }
+        if (!newer(attempt.epoch, link.epoch)) {
+            return reject(attempt.role, wire::RejectReason::kStale, link.epoch.number, reply);
+        }
+        const bool opening = link.phase == LinkState::Phase::kOpening;
+        if (opening && !newer(attempt.epoch, link.attempt.epoch)) {
+            return reject(attempt.role, wire::RejectReason::kYield, link.attempt.epoch.number, reply);
+        }
+        attempt.acceptor_nonce = fresh_nonce(log_);
+        v.action = HelloVerdict::Action::kAccept;
+        v.peer = s.id;
+        v.role = attempt.role;
+        v.reply_bytes = write_welcome(attempt, self_, s.received_.load(std::memory_order_relaxed), reply);
+        if (opening) {
+            old[n++] = {link.port, link.id};
+        }
+        if (link.incoming_port != nullptr) {
+            old[n++] = {link.incoming_port, link.incoming};
+        }
+        if (link.phase != LinkState::Phase::kUp) {
+            link.phase = LinkState::Phase::kIdle;
+        }
+        link.epoch = attempt.epoch;
+        link.incoming_port = &port;
+        link.incoming = id;
+        link.incoming_attempt = attempt;
+        link.incoming_until = clock_.now() + kConfirmTime;
+        move_earlier(retry_due_, link.incoming_until);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        old[i].port->transport().drop(old[i].id);
+    }
+    return v;
+}
+
+// Checks the answer to our hello. On kOk link.attempt is complete; otherwise the attempt ends.
+Status SessionLayer::check_welcome(Session& s, Port& port, LinkId id, LinkRole role, std::span<const std::byte> welcome, WelcomeSeen& out) noexcept
+{
+    MutexLock guard{s.lock};
+    LinkState& link = s.links_[static_cast<int>(role)];
+    if (link.phase != LinkState::Phase::kOpening || link.port != &port || link.id != id) {
+        return Status::kCanceled;
+    }
+    const Result<WelcomeSeen> seen = read_welcome(link.attempt, s.name_known_ ? s.name_.endpoint_id.get() : 0, welcome);
+    if (!seen) {
+        link.rejected = seen.status() == Status::kRefused;
+        link.reason = wire::RejectReason::kProof;
+        return seen.status();
+    }
+    out = *seen;
+    if (seen->rejected) {
+        link.rejected = true;
+        link.reason = seen->reason;
+        if (after(seen->epoch, link.proposed)) {
+            link.proposed = seen->epoch;
+        }
+        return Status::kRefused;
+    }
+    if (s.name_.endpoint_id.get() != 0 && !s.name_known_ && !same_public(s.name_, seen->acceptor)) {
+        link.rejected = true;   // we asked by address, and the address changed hands
+        link.reason = wire::RejectReason::kTarget;
+        return Status::kRefused;
+    }
+    return Status::kOk;
 }
 
 HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRole role, std::span<const std::byte> welcome,
                                       std::span<std::byte> confirm) noexcept
 {
-    using Action = HelloVerdict::Action;
     HelloVerdict v;
     v.peer = peer;
     v.role = role;
@@ -289,54 +242,60 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
     if (s == nullptr) {
         return v;
     }
-    std::uint32_t peer_expects = 0;
+    WelcomeSeen seen;
+    v.why = check_welcome(*s, port, id, role, welcome, seen);
+    if (v.why != Status::kOk) {
+        const bool yield = seen.rejected && seen.reason == wire::RejectReason::kYield;
+        v.action = yield ? HelloVerdict::Action::kYield : HelloVerdict::Action::kReject;
+        return v;
+    }
+    if (!identify(*s, seen.acceptor)) {
+        v.why = Status::kRefused;
+        return v;
+    }
+    std::uint32_t peer_received = 0;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
-        if (link.phase != LinkState::Phase::kOpening || link.port != &port || link.id != id) {
-            return v;
-        }
-        const std::uint64_t target = s->name_known_ ? s->name_.endpoint_id.get() : 0;
-        const Result<WelcomeSeen> seen = read_welcome(link.attempt, target, welcome);
-        if (!seen) {
-            v.why = seen.status();
-            return v;
-        }
-        if (seen->rejected) {
-            link.rejected = true;
-            link.reason = seen->reason;
-            v.action = seen->reason == wire::RejectReason::kYield ? Action::kYield : Action::kReject;
-            v.why = Status::kRefused;
-            return v;
-        }
-        if (s->name_.endpoint_id.get() == 0) {   // opened by address: now we know who it is
-            const wire::EndpointName& who = seen->acceptor;
-            s->name_ = who;
-            s->endpoint_id_.store(who.endpoint_id.get(), std::memory_order_relaxed);
-        }
+        link.epoch = link.attempt.epoch;
         v.reply_bytes = write_confirm(link.attempt, confirm);
-        peer_expects = link.attempt.peer_expects;
+        peer_received = link.attempt.peer_received;
     }
-    if (!register_identity(*s)) {
-        v.reply_bytes = 0;
-        return v;
-    }
-    install_link(*s, port, id, role, peer_expects);
-    v.action = Action::kAccept;
+    install_link(*s, port, id, role, peer_received);
+    v.action = HelloVerdict::Action::kAccept;
     return v;
 }
 
 // An endpoint reached by address takes its place in the table. False when the endpoint is known already as another peer: one endpoint
 // must not have two sessions, or its messages would have two orders.
-bool SessionLayer::register_identity(Session& s)
+bool SessionLayer::identify(Session& s, const wire::EndpointName& who) noexcept
 {
-    MutexLock table{table_lock_};
-    const auto [it, fresh] = by_endpoint_.try_emplace(s.endpoint_id(), &s);
-    if (!fresh && it->second != &s) {
-        LINNET_LOG(log_, kError, "peer %s is known already under another address; add it by one address only", s.describe().c_str());
-        return false;
+    if (s.endpoint_id() != 0) {
+        return true;
     }
-    return true;
+    const std::uint64_t id = who.endpoint_id.get();
+    bool mine = false;
+    try {
+        MutexLock table{table_lock_};
+        const auto [it, fresh] = by_endpoint_.try_emplace(id, &s);
+        mine = fresh || it->second == &s;
+        MutexLock guard{s.lock};
+        if (mine) {
+            s.name_ = who;
+            s.endpoint_id_.store(id, std::memory_order_relaxed);
+        } else {
+            for (LinkState& link : s.links_) {
+                link.rejected = true;
+                link.reason = wire::RejectReason::kName;
+            }
+        }
+    } catch (const std::bad_alloc&) {
+        return false;   // tried again later
+    }
+    if (!mine) {
+        LINNET_LOG(log_, kError, "peer %s is known already under another address; add it by one address only", s.describe().c_str());
+    }
+    return mine;
 }
 
 HelloVerdict SessionLayer::on_confirm(Port& port, LinkId id, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept
@@ -344,65 +303,63 @@ HelloVerdict SessionLayer::on_confirm(Port& port, LinkId id, PeerId peer, LinkRo
     HelloVerdict v;
     v.peer = peer;
     v.role = role;
+    v.why = Status::kCanceled;
     Session* s = find(peer);
     if (s == nullptr) {
         return v;
     }
-    std::uint32_t peer_expects = 0;
+    std::uint32_t peer_received = 0;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
-        if (link.incoming_port != &port || link.incoming != id || s->down_reason() != Status::kOk) {
-            return v;
+        if (link.incoming_port != &port || link.incoming != id) {
+            return v;   // a newer one took its place
         }
         v.why = check_confirm(link.incoming_attempt, confirm);
         if (v.why != Status::kOk) {
+            counters_.add(Counter::kRefusedHellos, 1);
             return v;
         }
-        peer_expects = link.incoming_attempt.peer_expects;
+        peer_received = link.incoming_attempt.peer_received;
         link.incoming_port = nullptr;
+        link.changing = true;   // until it is installed nobody else opens one
     }
-    install_link(*s, port, id, role, peer_expects);
+    install_link(*s, port, id, role, peer_received);
     v.action = HelloVerdict::Action::kAccept;
     return v;
 }
 
 // `id` becomes the link of this role. What was there before is fenced first: nothing of it is delivered after this.
-void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role, std::uint32_t peer_expects) noexcept
+void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role, std::uint32_t peer_received) noexcept
 {
     Port* old_port = nullptr;
     LinkId old{};
     {
         MutexLock guard{s.lock};
         LinkState& link = s.links_[static_cast<int>(role)];
-        if (link.phase != LinkState::Phase::kNone && !(link.port == &port && link.id == id)) {
+        if (link.phase == LinkState::Phase::kUp) {
             old_port = link.port;
             old = link.id;
+            link.phase = LinkState::Phase::kIdle;
         }
-        link.phase = LinkState::Phase::kNone;
+        link.changing = true;
     }
     if (old_port != nullptr) {
         old_port->transport().drop(old);
-        if (role == LinkRole::kBulk) {
-            sink_.on_bulk_down(s);
-        } else {
-            sink_.on_lane_written(s);
-        }
+        link_lost(s, *old_port, role);
     }
     MutexLock guard{s.lock};
     LinkState& link = s.links_[static_cast<int>(role)];
+    link.changing = false;
     if (s.down_reason() != Status::kOk) {
         return;
     }
     link.port = &port;
     link.id = id;
     link.phase = LinkState::Phase::kUp;
-    link.waiting = false;
-    link.failures = 0;
-    link.peer_expects = peer_expects;
+    link.peer_received = peer_received;
     if (role == LinkRole::kLane) {
         s.blocked_ = true;   // until on_link_up()
-        s.ack_packet_busy_ = false;
     }
 }
 
@@ -412,111 +369,213 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (s == nullptr) {
         return;
     }
-    if (port.transport().caps().direct_links) {   // no hello: both ends are this process
-        install_link(*s, port, id, role, s->received_.load(std::memory_order_relaxed) + 1);
+    if (port.transport().caps().direct_links && s->down_reason() == Status::kOk) {   // no hello: both ends are this process
+        install_link(*s, port, id, role, s->received_.load(std::memory_order_relaxed));
+    }
+    bool again = false;
+    std::uint32_t peer_received = 0;
+    std::uint32_t resent = 0;
+    {
+        MutexLock guard{s->lock};
+        LinkState& link = s->links_[static_cast<int>(role)];
+        if (link.phase != LinkState::Phase::kUp || link.port != &port || link.id != id) {
+            return;   // the session ended meanwhile
+        }
+        link.up_since = clock_.now();
+        link.heard_at_up = s->heard_;
+        if (role == LinkRole::kLane) {
+            // The new link has taken nothing yet. What the peer has is acknowledged by its hello; the rest goes out again, in order.
+            peer_received = link.peer_received;
+            s->link_taken_ = s->written_ = s->acked_;
+            s->unsent_ = s->retained_.front();
+            s->ack_due_ = true;
+            again = s->was_up_;
+            s->was_up_ = true;
+            resent = after(s->taken_, peer_received) ? s->taken_ - peer_received : 0;
+        }
     }
     if (role == LinkRole::kBulk) {
         sink_.on_bulk_ready(*s);
         return;
-    }
-    std::uint32_t peer_expects = 0;
-    bool again = false;
-    {
-        MutexLock guard{s->lock};
-        peer_expects = s->links_[0].peer_expects;
-        again = s->was_up_;
-        s->was_up_ = true;
     }
     if (silence_due_ == TimePoint::max()) {
         silence_due_ = clock_.now();
     }
     counters_.add(again ? Counter::kReconnects : Counter::kConnects, 1);
     if (again) {
-        // What the peer has is acknowledged by its hello; the rest goes out again, in order.
+        counters_.add(Counter::kRetransmittedMessages, resent);
         LINNET_LOG(log_, kInfo, "connection to %s is open again", s->describe().c_str());
     }
-    take_ack(*s, peer_expects - 1, true);
+    if (after(s->acked_, peer_received)) {
+        counters_.add(Counter::kProtocolErrors, 1);
+        declare_down(*s, Status::kProtocol, "it forgot messages that it had acknowledged");
+        return;
+    }
+    take_ack(*s, peer_received);
+    if (s->down_reason() != Status::kOk) {
+        return;
+    }
     {
         MutexLock guard{s->lock};
-        s->unsent_ = s->retained_.front();
         s->blocked_ = false;
         pump(*s);
     }
-    acknowledge_soon(*s);   // the credit of a new link
+    send_ack(*s);   // unless a message went first: the peer may send nothing before it has credit
     sink_.on_peer_up(*s);
 }
 
 // ---- failing ----
 
-void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept
+// A link that was up is gone, and holds no pointers to memory any more.
+void SessionLayer::link_lost(Session& s, Port& port, LinkRole role) noexcept
+{
+    if (s.down_reason() != Status::kOk) {
+        return;
+    }
+    const bool carried_bulk = role == LinkRole::kBulk || !port.transport().caps().separate_bulk;
+    if (role == LinkRole::kLane) {
+        sink_.on_lane_written(s);
+    }
+    if (carried_bulk) {
+        sink_.on_bulk_down(s);
+    }
+}
+
+// An accepted hello came to nothing.
+void SessionLayer::incoming_failed(Session& s, LinkState& link, LinkRole role, TimePoint now) noexcept
+{
+    link.incoming_port = nullptr;
+    if (link.phase == LinkState::Phase::kIdle && s.down_reason() == Status::kOk && link_wanted(s, role)) {
+        if (link.give_up_at == TimePoint::max()) {
+            link.give_up_at = now + config_.connect_timeout;
+        }
+        ++link.failures;
+        retry_later(link, now + kRetryFirst);
+    }
+}
+
+void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole role, bool, Status why, std::string_view text) noexcept
 {
     Session* s = peer == kNoPeer ? nullptr : find(peer);
     if (s == nullptr) {
         return;
     }
+    bool was_up = false;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
         if (link.incoming_port == &port && link.incoming == id) {
-            link.incoming_port = nullptr;   // it never confirmed
+            incoming_failed(*s, link, role, clock_.now());
             return;
         }
-        if (link.phase == LinkState::Phase::kNone || link.port != &port || link.id != id) {
+        const bool live = link.phase == LinkState::Phase::kOpening || link.phase == LinkState::Phase::kUp;
+        if (!live || link.port != &port || link.id != id) {
             return;
         }
-        link.phase = LinkState::Phase::kNone;
+        was_up = link.phase == LinkState::Phase::kUp;
+        link.phase = LinkState::Phase::kIdle;
+        link.changing = true;   // others wait for what is decided below
     }
-    link_failed(*s, role, up, why, text);
+    if (was_up) {
+        link_lost(*s, port, role);
+    }
+    link_failed(*s, role, was_up, why, text);
 }
 
 void SessionLayer::link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept
 {
-    if (up && role == LinkRole::kBulk) {
-        sink_.on_bulk_down(s);
-    } else if (up) {
-        sink_.on_lane_written(s);
-    }
     const std::string who = s.describe();
-    bool give_up = false;
+    const bool closing = closing_.load(std::memory_order_relaxed);
     {
         MutexLock guard{s.lock};
-        if (s.down_reason() != Status::kOk) {
-            return;
-        }
         LinkState& link = s.links_[static_cast<int>(role)];
-        if (link.incoming_port != nullptr) {
-            return;   // the other side is opening it already
+        link.changing = false;
+        if (s.down_reason() != Status::kOk || link.incoming_port != nullptr || link.phase != LinkState::Phase::kIdle) {
+            return;   // over, or the other side is opening it already
         }
         const TimePoint now = clock_.now();
         if (up) {
-            LINNET_LOG(log_, kInfo, "connection to %s broke: %.*s; opening it again", who.c_str(), static_cast<int>(text.size()), text.data());
-            link.failures = 0;
-            if (!closing_.load(std::memory_order_relaxed) || !s.retained_.empty()) {
-                open_link(s, role);
+            LINNET_LOG(log_, kInfo, "connection to %s broke: %.*s", who.c_str(), static_cast<int>(text.size()), text.data());
+            const bool good = s.heard_ != link.heard_at_up || now - link.up_since >= kShortLife;
+            if (good) {
+                link.failures = 0;
+                link.give_up_at = TimePoint::max();
             }
-            return;
+            if (!link_wanted(s, role)) {
+                return;
+            }
+            if (good) {
+                open_link(s, role);
+                return;
+            }
         }
         ++link.failures;
-        const bool for_good = link.rejected && link.reason != wire::RejectReason::kYield && link.reason != wire::RejectReason::kBusy;
+        const bool soft = link.reason == wire::RejectReason::kYield || link.reason == wire::RejectReason::kBusy || link.reason == wire::RejectReason::kStale;
+        const bool for_good = !up && link.rejected && !soft;
         // Nobody listens where a process did: it is dead. One known by its address only may still be starting.
-        const bool dead = why == Status::kRefused && !link.rejected && !(s.by_address_ && !s.was_up_);
-        give_up = for_good || dead || now >= link.give_up_at;
-        if (!give_up) {
-            const bool yield = link.rejected && link.reason == wire::RejectReason::kYield;
-            const unsigned shift = std::min(link.failures - 1, 6u);
-            retry_later(link, now + (yield ? 2 * kRetryFirst : std::min(kRetryFirst * (1u << shift), kRetryMax)));
+        const bool dead = !up && why == Status::kRefused && !link.rejected && !(s.by_address_ && !s.was_up_);
+        const Nanos pause = std::min(kRetryFirst * (1u << std::min(link.failures - 1, 6u)), kRetryMax);
+        if (!for_good && !dead && now + pause < link.give_up_at) {
+            retry_later(link, now + pause);
             return;
         }
         if (for_good) {
-            why = Status::kRefused;
+            why = link.reason == wire::RejectReason::kTarget && s.was_up_ ? Status::kPeerDown : Status::kRefused;
             text = reject_text(link.reason);
-        } else if (dead) {
-            why = s.was_up_ ? Status::kPeerDown : Status::kUnreachable;
         } else {
-            why = Status::kUnreachable;
+            why = dead && s.was_up_ ? Status::kPeerDown : Status::kUnreachable;
         }
     }
-    declare_down(s, why, text);
+    // When we are leaving too, a peer that has left already is no error.
+    end_session(s, why, text, closing ? Ending::kQuiet : Ending::kLost);
+}
+
+// Timers of one link. Returns when to look again.
+TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, unsigned& events) noexcept
+{
+    Port* drop_port = nullptr;
+    LinkId drop_id{};
+    bool give_up = false;
+    TimePoint next = TimePoint::max();
+    {
+        MutexLock guard{s.lock};
+        LinkState& link = s.links_[static_cast<int>(role)];
+        if (s.down_reason() != Status::kOk) {
+            return next;
+        }
+        if (link.incoming_port != nullptr) {
+            if (now < link.incoming_until) {
+                return link.incoming_until;
+            }
+            drop_port = link.incoming_port;
+            drop_id = link.incoming;
+            incoming_failed(s, link, role, now);
+        }
+        if (link.phase == LinkState::Phase::kWaiting && now >= link.retry_at) {
+            ++events;
+            give_up = now >= link.give_up_at;
+            if (!give_up) {
+                open_link(s, role);
+            }
+        } else if (link.phase == LinkState::Phase::kOpening && now >= link.give_up_at + kGrace) {
+            give_up = true;
+        }
+        if (link.phase == LinkState::Phase::kWaiting) {
+            next = link.retry_at;
+        } else if (link.phase == LinkState::Phase::kOpening) {
+            next = link.give_up_at + kGrace;
+        }
+    }
+    if (drop_port != nullptr) {
+        ++events;
+        drop_port->transport().drop(drop_id);
+    }
+    if (give_up) {
+        const bool closing = closing_.load(std::memory_order_relaxed);
+        end_session(s, Status::kUnreachable, "no connection came up within connect_timeout", closing ? Ending::kQuiet : Ending::kLost);
+        return TimePoint::max();
+    }
+    return next;
 }
 
 unsigned SessionLayer::retry_links(TimePoint now) noexcept
@@ -528,20 +587,8 @@ unsigned SessionLayer::retry_links(TimePoint now) noexcept
     unsigned events = 0;
     TimePoint next = TimePoint::max();
     for (std::uint32_t i = 0; i < peers(); ++i) {
-        Session* s = find(PeerId{i});
-        MutexLock guard{s->lock};
-        for (int role = 0; role < 2; ++role) {
-            LinkState& link = s->links_[role];
-            if (!link.waiting || s->down_reason() != Status::kOk) {
-                continue;
-            }
-            if (link.retry_at > now) {
-                next = std::min(next, link.retry_at);
-                continue;
-            }
-            ++events;
-            open_link(*s, static_cast<LinkRole>(role));
-        }
+        Session& s = *find(PeerId{i});
+        next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events)});
     }
     move_earlier(retry_due_, next);
     return events;

@@ -3,8 +3,8 @@
 // Hellos: what two processes say to each other before a link is up.
 //
 // opener -> acceptor HelloPacket; acceptor -> opener WelcomePacket or RejectPacket; opener -> acceptor ConfirmPacket. Each side proves that it knows
-// the acceptor's secret (or both prove nothing, when the opener had a plain address), contributes a fresh nonce, and says which lane message it expects
-// next. Specification: docs/wire-protocol.md section 3.
+// the acceptor's secret (or both prove nothing, when the opener had a plain address), contributes a fresh nonce, and says how far it has received the
+// lane. The epoch orders the links of one role between two processes. Specification: docs/wire-protocol.md section 3.
 #pragma once
 
 #include <cstddef>
@@ -37,18 +37,22 @@ static_assert(sizeof(HelloHead) == 12);
 
 struct HelloPacket {
     HelloHead head;
-    le32 expected;                // the lane message that the opener expects next
+    le32 received;                // number of the last lane message that the opener has received
+    le32 epoch;                   // of this link among those of its role between the two; more than any that the opener knows of
+    le32 reserved;                // zero
     le64 target_id;               // endpoint id of the acceptor; 0: the opener has only an address
     le64 features;                // bit mask; unknown bits are ignored
     Nonce nonce{};
     EndpointName opener;          // sealed under a key made of the target's secret and the nonce, when target_id != 0
     SipTag tag{};                 // over everything before it
 };
-static_assert(sizeof(HelloPacket) == 12 + 4 + 8 + 8 + 16 + 64 + 16);
+static_assert(sizeof(HelloPacket) == 12 + 12 + 8 + 8 + 16 + 64 + 16);
 
 struct WelcomePacket {
     HelloHead head;
-    le32 expected;
+    le32 received;                // by the acceptor
+    le32 epoch;                   // of the hello
+    le32 reserved;
     le64 acceptor_id;
     le64 features;
     Nonce nonce{};
@@ -59,19 +63,29 @@ static_assert(sizeof(WelcomePacket) == sizeof(HelloPacket));
 
 struct ConfirmPacket {
     HelloHead head;
-    le32 reserved;
+    le32 epoch;
     SipTag tag{};
 };
 static_assert(sizeof(ConfirmPacket) == 32);
 
 // Why an acceptor says no. Not authenticated: the opener only believes that this attempt failed.
-enum class RejectReason : std::uint8_t { kVersion = 1, kTarget = 2, kProof = 3, kYield = 4, kClosing = 5, kBusy = 6, kName = 7 };
+enum class RejectReason : std::uint8_t {
+    kVersion = 1,   // no common version
+    kTarget = 2,    // meant for another endpoint
+    kProof = 3,     // no knowledge of the secret
+    kYield = 4,     // the acceptor's own attempt is the newer one
+    kClosing = 5,   // the session with the opener has ended
+    kBusy = 6,      // out of memory
+    kName = 7,      // the opener's name contradicts the one that the acceptor knows
+    kStale = 8,     // a link of this epoch, or a newer one, is known already
+};
 struct RejectPacket {
     HelloHead head;
     RejectReason reason{RejectReason::kBusy};
     std::uint8_t reserved[3]{};
+    le32 epoch;                   // newest that the acceptor knows of; 0: none
 };
-static_assert(sizeof(RejectPacket) == 16);
+static_assert(sizeof(RejectPacket) == 20);
 static_assert(std::is_trivially_copyable_v<HelloPacket> && alignof(HelloPacket) == 1);
 
 }   // namespace linnet::wire

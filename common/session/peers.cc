@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// SessionLayer: the table of peers.
+#include <arpa/inet.h>
+
+#include <cstring>
+
+#include "session/session_layer.h"
+
+namespace linnet::session {
+
+namespace {
+bool same(const wire::EndpointName& a, const wire::EndpointName& b) noexcept { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+bool same_contact(const wire::EndpointName& a, const wire::EndpointName& b) noexcept
+{
+    return a.family == b.family && a.port.get() == b.port.get() && a.address == b.address;
+}
+}   // namespace
+
+bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept
+{
+    a.secret = b.secret = {};
+    return same(a, b);
+}
+
+std::string name_text(const wire::EndpointName& name)
+{
+    char text[INET6_ADDRSTRLEN] = "?";
+    if (name.family == wire::AddressFamily::kIpv4) {
+        inet_ntop(AF_INET, name.address.data(), text, sizeof text);
+    } else if (name.family == wire::AddressFamily::kIpv6) {
+        inet_ntop(AF_INET6, name.address.data(), text, sizeof text);
+    }
+    return std::string{text} + " port " + std::to_string(name.port.get());
+}
+
+// ---- peers ----
+
+Port* SessionLayer::port_for(const wire::EndpointName& name) noexcept
+{
+    for (auto& p : ports_) {
+        if (p->transport().reaches(name)) {
+            return p.get();
+        }
+    }
+    return nullptr;
+}
+
+Result<Session*> SessionLayer::make(const wire::EndpointName& name, bool known, bool by_address)
+{
+    const std::uint32_t index = count_.load(std::memory_order_relaxed);
+    if (index == kMaxPeers) {
+        return Status::kNoMemory;
+    }
+    auto& chunk = chunks_[index / kChunk];
+    if (chunk.load(std::memory_order_relaxed) == nullptr) {
+        chunk.store(new Chunk{}, std::memory_order_release);
+    }
+    std::unique_ptr<Session> made = sink_.make_session(PeerId{index});
+    Session* const s = made.get();
+    {
+        MutexLock guard{s->lock};
+        s->name_ = name;
+        s->contact_ = name;
+        s->name_known_ = known;
+        s->by_address_ = by_address;
+        s->last_number_ = s->taken_ = s->link_taken_ = s->written_ = config_.first_number - 1;
+        s->acked_ = s->ack_seen_ = config_.first_number - 1;
+        s->received_.store(config_.first_number - 1, std::memory_order_relaxed);
+        s->ack_sent_.store(config_.first_number - 1, std::memory_order_relaxed);
+    }
+    s->endpoint_id_.store(name.endpoint_id.get(), std::memory_order_relaxed);
+    (*chunk.load(std::memory_order_relaxed))[index % kChunk].store(made.release(), std::memory_order_release);
+    count_.store(index + 1, std::memory_order_release);
+    if (name.endpoint_id.get() != 0) {
+        by_endpoint_[name.endpoint_id.get()] = s;
+    }
+    return s;
+}
+
+// Take over the full name that the host gave; false when it contradicts what we have.
+bool SessionLayer::adopt_name(Session& s, const wire::EndpointName& name)
+{
+    if (s.name_known_) {
+        return same(s.name_, name);
+    }
+    if (!same_public(s.name_, name)) {
+        return false;
+    }
+    s.name_ = name;
+    s.contact_ = name;
+    s.name_known_ = true;
+    return true;
+}
+
+Result<Session*> SessionLayer::add(const wire::EndpointName& name)
+{
+    MutexLock table{table_lock_};
+    const auto it = by_endpoint_.find(name.endpoint_id.get());
+    if (it != by_endpoint_.end()) {
+        MutexLock guard{it->second->lock};
+        return adopt_name(*it->second, name) ? Result<Session*>{it->second} : Status::kInvalid;
+    }
+    if (port_for(name) == nullptr) {
+        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(name).c_str());
+        return Status::kUnreachable;
+    }
+    return make(name, true, false);
+}
+
+Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
+{
+    MutexLock table{table_lock_};
+    for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
+        Session* s = find(PeerId{i});
+        MutexLock guard{s->lock};
+        if (same_contact(s->contact_, address) && s->down_reason() == Status::kOk) {
+            return s;
+        }
+    }
+    if (port_for(address) == nullptr) {
+        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(address).c_str());
+        return Status::kUnreachable;
+    }
+    return make(address, false, true);
+}
+
+Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::RejectReason& reason)
+{
+    MutexLock table{table_lock_};
+    const std::uint64_t id = seen.opener.endpoint_id.get();
+    const auto it = by_endpoint_.find(id);
+    if (it != by_endpoint_.end()) {
+        MutexLock guard{it->second->lock};
+        const bool agrees = seen.by_address ? same_public(it->second->name_, seen.opener) : adopt_name(*it->second, seen.opener);
+        if (!agrees) {
+            reason = wire::RejectReason::kName;
+            return Status::kRefused;
+        }
+        return it->second;
+    }
+    // Somebody whom the host added by address, and who came first.
+    for (std::uint32_t i = 0; i < peers(); ++i) {
+        Session* s = find(PeerId{i});
+        MutexLock guard{s->lock};
+        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && same_contact(s->contact_, seen.opener)) {
+            s->name_ = seen.opener;
+            s->name_known_ = !seen.by_address;
+            s->endpoint_id_.store(id, std::memory_order_relaxed);
+            by_endpoint_[id] = s;
+            return s;
+        }
+    }
+    return make(seen.opener, !seen.by_address, seen.by_address);
+}
+
+}   // namespace linnet::session

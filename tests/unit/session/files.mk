@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+
+test_programs += unit_session_test
+unit_session_test_SOURCES = \
+    unit/session/handshake_test.cc \
+    unit/session/session_layer_test.cc
+unit_session_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)
