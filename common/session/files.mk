@@ -14,3 +14,4 @@ liblinnet_session_la_SOURCES = \
     session/session_layer.cc \
     session/session_layer.h \
     session/session_open.cc
+EXTRA_DIST += session/README.md
