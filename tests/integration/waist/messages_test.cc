@@ -154,7 +154,7 @@ TEST(Waist, ReceiveCanBeCanceledUntilItMatches)
     const auto out = pattern(10);
     Op send;
     p.a.send(send, p.to_b, 7, contiguous(out.data(), 10));
-    ASSERT_TRUE(p.until([&] { return second.done == 1; }));
+    ASSERT_TRUE(p.until([&] { return send.complete() && second.done == 1; }));
     EXPECT_EQ(first.done, 0);
 }
 
@@ -333,7 +333,7 @@ TEST(Waist, MessagesOfSpacesDoNotMix)
     p.a.send(s1, p.to_b, 7, contiguous(one.data(), 100), 0, 1);
     p.a.send(s2, p.to_b, 7, contiguous(two.data(), 100), 0, 5000000);
     p.b.recv(r, p.to_a, 7, contiguous(in.data(), 100), 0, 5000000);
-    ASSERT_TRUE(p.until([&] { return r.complete(); }));
+    ASSERT_TRUE(p.until([&] { return s1.complete() && s2.complete() && r.complete(); }));
     EXPECT_EQ(in, two);
     EXPECT_EQ(linnet_space_close(p.b.context(), 1), LINNET_OK);
 }

@@ -67,7 +67,7 @@ TEST(ProviderLikeClient, MessageOfAPeerNeverAddedHasAnUnknownSourceUntilItIsAdde
     a.send(first, to_b, 1, contiguous(out.data(), 50));
     a.send(second, to_b, 2, contiguous(out.data(), 50));
     b.recv(recv, LINNET_PEER_ANY, 1, contiguous(in.data(), 50));
-    ASSERT_TRUE(drive({&a, &b}, [&] { return recv.complete(); }));
+    ASSERT_TRUE(drive({&a, &b}, [&] { return first.complete() && recv.complete(); }));
     EXPECT_EQ(recv.request.result.peer, LINNET_PEER_UNKNOWN);
     const linnet_match_t any{LINNET_PEER_ANY, 1, 2, 0};
     linnet_result_t seen{};
@@ -77,6 +77,7 @@ TEST(ProviderLikeClient, MessageOfAPeerNeverAddedHasAnUnknownSourceUntilItIsAdde
     Op named;
     EXPECT_EQ(b.recv(named, to_a, 2, contiguous(in.data(), 50)), LINNET_OK);
     EXPECT_EQ(named.request.result.peer, to_a);
+    EXPECT_TRUE(drive({&a, &b}, [&] { return second.complete(); }));
 }
 
 TEST(ProviderLikeClient, DescriptorIsReadableWhenProgressWouldDoSomething)
@@ -95,7 +96,7 @@ TEST(ProviderLikeClient, DescriptorIsReadableWhenProgressWouldDoSomething)
         Op send;
         a.send(send, to_b, 1, contiguous(out.data(), 64));
         const auto end = std::chrono::steady_clock::now() + 5s;
-        while (!recv.complete() && std::chrono::steady_clock::now() < end) {
+        while (!(send.complete() && recv.complete()) && std::chrono::steady_clock::now() < end) {
             a.progress();
             if (linnet_wait_fd_arm(b.context()) == LINNET_OK) {
                 pollfd p{fd, POLLIN, 0};
@@ -135,7 +136,7 @@ TEST(ProviderLikeClient, EveryIgnoreMaskMatchesByItsBits)
         if (!c.match) {
             b.recv(catch_all, to_a, c.sent, contiguous(in.data(), 8));
         }
-        ASSERT_TRUE(drive({&a, &b}, [&] { return c.match ? recv.complete() : catch_all.complete(); }));
+        ASSERT_TRUE(drive({&a, &b}, [&] { return send.complete() && (c.match ? recv.complete() : catch_all.complete()); }));
         EXPECT_EQ(recv.complete(), c.match);
         if (!c.match) {
             EXPECT_EQ(linnet_cancel(b.context(), &recv.request), LINNET_OK);
