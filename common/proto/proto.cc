@@ -94,6 +94,11 @@ void Proto::open(SendRequest& r, Peer& peer) noexcept
 void Proto::finish_send(Peer& peer, SendRequest& r, Status status) noexcept
 {
     LINNET_ASSERT(r.peer == &peer);
+    if (r.tx_out) {   // its storage would go to the host while the session still links it
+        r.ends_with_tx = true;
+        r.end_status = status;
+        return;
+    }
     IntrusiveList<SendRequest>::remove(r);
     if (r.slot != 0) {
         send_slots_.release(r.slot);
@@ -165,6 +170,7 @@ void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session
                 release_tx(*r->am_block);
                 r->am_block = nullptr;
             }
+            r->tx_out = false;   // `unacked` held it
             finish_send(peer, *r, why);
         }
     }

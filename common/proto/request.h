@@ -85,6 +85,8 @@ public:
     bool in_bulk_queue{false};
     bool in_flight{false};           // a bulk packet of it is borrowed by the transport
     bool cancel_sent{false};
+    bool tx_out{false};              // the session still has `tx`: not acknowledged, or its link may still point into it
+    bool ends_with_tx{false};        // all else is over: the send completes with `end_status` when the session gives `tx` back
     bool ended{false};               // by its receiver, while a bulk packet that it no longer needs is on its way
     Status end_status{Status::kOk};
     GrantState grant;

@@ -112,6 +112,7 @@ Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::Packet
         at += put(r.head.data() + at, tag);
         r.tx.kind = kTxRequest;
         r.tx.owner = &r;
+        r.tx_out = true;
         r.tx.head = r.head.data();
         r.tx.head_bytes = static_cast<std::uint32_t>(at);
         r.tx.payload = r.data.view(0, length);
@@ -190,6 +191,8 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, 0));
     at += put(r.head.data() + at, rts);
     r.tx.kind = kTxEmbedded;
+    r.tx.owner = &r;
+    r.tx_out = true;
     r.tx.head = r.head.data();
     r.tx.head_bytes = static_cast<std::uint32_t>(at);
     r.tx.payload = first > 0 ? r.data.view(0, first) : std::span<const std::byte>{};
@@ -233,10 +236,15 @@ void Proto::on_acked(session::Session& s, IntrusiveQueue<session::TxMessage>& me
     while (session::TxMessage* m = messages.pop_front()) {
         if (m->kind == kTxBlock) {
             release_tx(*TxBlock::of(*m));
-        } else if (m->kind == kTxRequest) {
+        } else {
             auto& r = *static_cast<SendRequest*>(m->owner);
             MutexLock guard{peer.lock};
-            finish_send(peer, r, Status::kOk);
+            r.tx_out = false;
+            if (m->kind == kTxRequest) {
+                finish_send(peer, r, Status::kOk);
+            } else if (r.ends_with_tx) {
+                finish_send(peer, r, r.end_status);
+            }
         }
     }
 }
