@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-SOURCE_FOLDERS = ["common", "ompi_mtl", "mpich_netmod", "ofi_provider", "tests", "bench"]
+SOURCE_FOLDERS = ["common", "ompi_mtl", "mpich_netmod", "ofi_provider", "tests", "bench", "tools"]
 CXX_SUFFIXES = {".cc", ".h", ".c"}
 # Build trees and caches inside a source tree; never ours to judge.
 SKIPPED_FOLDERS = {".git", ".libs", ".deps", "autom4te.cache", "build-aux", "__pycache__"}
