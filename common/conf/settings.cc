@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "LINNET_";
 constexpr std::string_view kTestPrefix = "LINNET_TEST_";
-constexpr std::string_view kLabPrefix = "LINNET_LAB";   // tests/lab tells its programs where they are
+constexpr std::string_view kLabPrefix = "LINNET_LAB_";   // tests/lab tells its programs where they are
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
@@ -106,7 +106,8 @@ Status Settings::load_environment(const char* const* variables, const Log& log, 
     for (; variables != nullptr && *variables != nullptr; ++variables) {
         const std::string_view variable{*variables};
         const std::size_t equals = variable.find('=');
-        if (!variable.starts_with(kPrefix) || variable.starts_with(kTestPrefix) || variable.starts_with(kLabPrefix) || equals == std::string_view::npos) {
+        if (!variable.starts_with(kPrefix) || variable.starts_with(kTestPrefix) || variable.starts_with(kLabPrefix) ||
+            variable.starts_with("LINNET_LAB=") || equals == std::string_view::npos) {
             continue;
         }
         std::string name{variable.substr(kPrefix.size(), equals - kPrefix.size())};
