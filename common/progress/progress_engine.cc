@@ -16,7 +16,7 @@ namespace {
 
 // Gaps up to this are the host's own bookkeeping between two calls of its progress loop; longer ones are work of the application.
 constexpr Nanos kBackToBack{2'000};
-// A yield costs some 0.5 us: rarely enough to be lost in the noise, often enough to notice a neighbour within its first microseconds.
+// A yield costs some 0.5 us: often enough to notice a neighbour within its first microseconds. Rarer while there is none (Crowd::calm()).
 constexpr Nanos kBetweenYields{4'000};
 // A host that was not seen for so long is not polling: some twenty times the gap of a polling loop, and too short to matter.
 constexpr Nanos kAway{100'000};
@@ -318,10 +318,8 @@ void ProgressEngine::enter() noexcept
 void ProgressEngine::leave(CallKind kind) noexcept
 {
     const bool for_long = gaps_.leaving(kind);
-    // Reading the counter costs 8 to 16 ns, and a post is on the path of its message. It is also short: that it counts as part of the
-    // gap does not matter. Not so a pass: a thread that lost its core in one would seem to have been away.
-    const Ticks now = kind == CallKind::kPost ? stamp_.load(std::memory_order_relaxed) : read_ticks();
-    stamp_.store(now & ~Ticks{1}, std::memory_order_relaxed);
+    // A post may take long too: the first fragment of a large message is sent within it.
+    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     if (for_long && open_work() > 0) {
         arm();
     } else if (arm_request_.load(std::memory_order_relaxed)) {

@@ -140,7 +140,7 @@ Spin::Step ProgressEngine::next_step_of_row() noexcept
         host_spin_.interrupted();
         return Spin::Step::kPoll;
     }
-    return host_spin_.next(gap, crowd_.contended());
+    return host_spin_.next(gap, crowd_);
 }
 
 // Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it
@@ -230,7 +230,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
         if (events != 0) {
             spin.restart();
         } else {
-            switch (spin.next(now - last, crowd_.contended())) {
+            switch (spin.next(now - last, crowd_)) {
                 case Spin::Step::kPoll:
                     break;
                 case Spin::Step::kYield:

@@ -5,7 +5,7 @@
 
 namespace linnet {
 
-Spin::Step Spin::next(Ticks gap, bool contended) noexcept
+Spin::Step Spin::next(Ticks gap, const Crowd& crowd) noexcept
 {
     breaks_ = 0;
     spent_ += gap;
@@ -14,7 +14,7 @@ Spin::Step Spin::next(Ticks gap, bool contended) noexcept
         return Step::kSleep;
     }
     const bool sleeps = budget_.policy != ProgressPolicy::kSpin;
-    if (contended) {
+    if (crowd.contended()) {
         if (sleeps && yields_ >= kYieldsWhenContended) {
             return Step::kSleep;
         }
@@ -23,9 +23,10 @@ Spin::Step Spin::next(Ticks gap, bool contended) noexcept
         return Step::kYield;
     }
     if (sleeps && spent_ >= budget_.spin) {
+        since_yield_ = 0;
         return Step::kSleep;
     }
-    if (since_yield_ >= budget_.between_yields) {
+    if (since_yield_ >= budget_.between_yields << crowd.calm()) {
         since_yield_ = 0;
         return Step::kYield;
     }

@@ -29,6 +29,7 @@ public:
     static constexpr unsigned kFull = 16;
     static constexpr unsigned kLimit = 6;
     static constexpr unsigned kEvidence = 4;   // two signs within a few yields; one alone may have been an interrupt
+    static constexpr unsigned kCalmest = 4;
 
     void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
     void alone() noexcept
@@ -36,13 +37,23 @@ public:
         const unsigned s = score_.load(std::memory_order_relaxed);
         if (s != 0) {
             score_.store(s - 1, std::memory_order_relaxed);
+        } else if (const unsigned c = calm_.load(std::memory_order_relaxed); c < kCalmest) {
+            calm_.store(c + 1, std::memory_order_relaxed);
         }
     }
-    void disturbed() noexcept { score_.store(std::min(score_.load(std::memory_order_relaxed) + kEvidence, kFull), std::memory_order_relaxed); }
+    void disturbed() noexcept
+    {
+        score_.store(std::min(score_.load(std::memory_order_relaxed) + kEvidence, kFull), std::memory_order_relaxed);
+        calm_.store(0, std::memory_order_relaxed);
+    }
     [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
+    // How often to look: the time between two yields is 2^calm() times the shortest. Yields that nobody uses make it longer, one that
+    // somebody uses makes it the shortest again.
+    [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
 
 private:
     std::atomic<unsigned> score_{0};
+    std::atomic<unsigned> calm_{0};
 };
 
 // One row of empty polls. Between two real events the budget is spent once: an empty sleep does not renew it.
@@ -53,7 +64,7 @@ public:
     struct Budget {
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
         Ticks spin{0};             // polling before the first sleep
-        Ticks between_yields{0};   // while polling, look this often whether others want the core
+        Ticks between_yields{0};   // the shortest time between two looks whether others want the core
         Ticks back_to_back{0};     // longer gaps are not ours: the host does something of its own
     };
     enum class Step : std::uint8_t { kPoll, kYield, kSleep };
@@ -64,16 +75,15 @@ public:
     Spin() noexcept = default;
     explicit Spin(const Budget& budget) noexcept : budget_{budget} {}
 
-    // Something happened: the row starts again.
+    // Something happened: the row starts again. The time to the next yield goes on, since a ping-pong has only short rows.
     void restart() noexcept
     {
         spent_ = 0;
         yields_ = 0;
-        since_yield_ = 0;
         breaks_ = 0;
     }
     // After an empty poll, `gap` after the one before. What now?
-    [[nodiscard]] Step next(Ticks gap, bool contended) noexcept;
+    [[nodiscard]] Step next(Ticks gap, const Crowd& crowd) noexcept;
     // The row goes on, but the host did something else for so long: twice running means that it has better things to do than to wait.
     void interrupted() noexcept
     {
@@ -99,11 +109,12 @@ private:
     return ranks > usable_cpus && usable_cpus > 1;
 }
 
-// Twice the cost of a wake-up: sleeping then costs at most about as much again as the spinning before it. Not less than 10 us: shorter
-// than an answer from the next host is no chance at all. Not more than 200 us: so slow a wake-up is a fluke of the measurement.
+// Twice the cost of a wake-up: sleeping then costs at most about as much again as the spinning before it. Not less than 100 us: some round
+// trips to the next host, since who sleeps within a ping-pong makes his partner wait longer, who then sleeps too; and what start() measures on one
+// core, 1 us, is not what an arrival from another costs. Not more than 200 us: so slow a wake-up is a fluke of the measurement.
 [[nodiscard]] constexpr Nanos spin_time_for(Nanos wake_cost) noexcept
 {
-    return std::clamp(2 * wake_cost, Nanos{10'000}, Nanos{200'000});
+    return std::clamp(2 * wake_cost, Nanos{100'000}, Nanos{200'000});
 }
 
 }   // namespace linnet

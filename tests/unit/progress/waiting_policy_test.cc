@@ -11,6 +11,12 @@ namespace {
 using Step = Spin::Step;
 using namespace std::chrono_literals;
 
+const Crowd quiet;
+struct Crowded : Crowd {
+    Crowded() noexcept { suspect(); }
+};
+const Crowded crowded;
+
 Spin::Budget budget(ProgressPolicy policy) { return {policy, 1000, 300, 200}; }
 
 TEST(Crowd, OneSignIsNotEnoughAndTwoAre)
@@ -47,62 +53,92 @@ TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)
     while (step != Step::kSleep) {
         ASSERT_LT(spent, 2000u);
         spent += 100;
-        step = spin.next(100, false);
+        step = spin.next(100, quiet);
         yields += step == Step::kYield ? 1 : 0;
     }
     EXPECT_EQ(spent, 1000u);
     EXPECT_EQ(yields, 3u);   // every 300
 }
 
+TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
+{
+    Crowd crowd;
+    Spin spin{budget(ProgressPolicy::kSpin)};
+    const auto next_yield = [&] {
+        Ticks t = 1;
+        while (spin.next(1, crowd) != Step::kYield) {
+            ++t;
+        }
+        return t;
+    };
+    EXPECT_EQ(next_yield(), 300u);
+    crowd.alone();
+    EXPECT_EQ(next_yield(), 600u);
+    for (int i = 0; i < 100; ++i) {
+        crowd.alone();
+    }
+    EXPECT_EQ(next_yield(), 300u << Crowd::kCalmest);
+    crowd.disturbed();
+    EXPECT_EQ(next_yield(), 300u);
+}
+
+TEST(Spin, AnEventDoesNotDelayTheNextYield)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    EXPECT_EQ(spin.next(200, quiet), Step::kPoll);
+    spin.restart();
+    EXPECT_EQ(spin.next(100, quiet), Step::kYield);
+}
+
 TEST(Spin, EmptySleepDoesNotRenewTheBudgetButAnEventDoes)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
-    EXPECT_EQ(spin.next(1000, false), Step::kSleep);
-    EXPECT_EQ(spin.next(100, false), Step::kSleep);
-    EXPECT_EQ(spin.next(100, false), Step::kSleep);
+    EXPECT_EQ(spin.next(1000, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
     spin.restart();
-    EXPECT_EQ(spin.next(100, false), Step::kPoll);
+    EXPECT_EQ(spin.next(100, quiet), Step::kPoll);
 }
 
 TEST(Spin, ContendedYieldsAFewTimesThenSleeps)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
     for (unsigned i = 0; i < Spin::kYieldsWhenContended; ++i) {
-        EXPECT_EQ(spin.next(1, true), Step::kYield);
+        EXPECT_EQ(spin.next(1, crowded), Step::kYield);
     }
-    EXPECT_EQ(spin.next(1, true), Step::kSleep);
+    EXPECT_EQ(spin.next(1, crowded), Step::kSleep);
 }
 
 TEST(Spin, PolicySpinYieldsWhenContendedAndNeverSleeps)
 {
     Spin spin{budget(ProgressPolicy::kSpin)};
     for (int i = 0; i < 10'000; ++i) {
-        EXPECT_NE(spin.next(100, false), Step::kSleep);
-        EXPECT_EQ(spin.next(100, true), Step::kYield);
+        EXPECT_NE(spin.next(100, quiet), Step::kSleep);
+        EXPECT_EQ(spin.next(100, crowded), Step::kYield);
     }
 }
 
 TEST(Spin, PolicyBlockSleepsAtOnce)
 {
     Spin spin{budget(ProgressPolicy::kBlock)};
-    EXPECT_EQ(spin.next(1, false), Step::kSleep);
+    EXPECT_EQ(spin.next(1, quiet), Step::kSleep);
 }
 
 TEST(Spin, OneInterruptionLeavesTheRowTwoRunningEndIt)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
-    EXPECT_EQ(spin.next(900, false), Step::kYield);
+    EXPECT_EQ(spin.next(900, quiet), Step::kYield);
     spin.interrupted();
-    EXPECT_EQ(spin.next(100, false), Step::kSleep);
+    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
     spin.interrupted();
     spin.interrupted();
-    EXPECT_EQ(spin.next(100, false), Step::kPoll);
+    EXPECT_EQ(spin.next(100, quiet), Step::kPoll);
 }
 
 TEST(WaitingPolicy, SpinTimeIsTwiceTheWakeUpWithinBounds)
 {
-    EXPECT_EQ(spin_time_for(20us), 40us);
-    EXPECT_EQ(spin_time_for(1us), 10us);
+    EXPECT_EQ(spin_time_for(70us), 140us);
+    EXPECT_EQ(spin_time_for(1us), 100us);
     EXPECT_EQ(spin_time_for(10ms), 200us);
 }
 
