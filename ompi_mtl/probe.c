@@ -15,6 +15,7 @@ static int match_from(struct ompi_communicator_t *comm, int src, int tag, linnet
     return src == MPI_ANY_SOURCE ? OMPI_SUCCESS : mtl_linnet_peer(comm, src, &match->peer);
 }
 
+/* Not MPI_ERROR: only calls with several statuses set it, and programs rely on it staying as it was. */
 static void status_from(const linnet_result_t *result, struct ompi_status_public_t *status)
 {
     if (status == MPI_STATUS_IGNORE) {
@@ -22,7 +23,6 @@ static void status_from(const linnet_result_t *result, struct ompi_status_public
     }
     status->MPI_SOURCE = (int)(uint32_t)result->immediate;
     status->MPI_TAG = (int)(uint32_t)result->match_bits;
-    status->MPI_ERROR = MPI_SUCCESS;
     status->_ucount = result->length;
     status->_cancelled = 0;
 }

@@ -19,6 +19,7 @@ static void send_all(int to)
 static void find(int kind, int source, int tag, MPI_Message *message, MPI_Status *status)
 {
     int found = 0;
+    status->MPI_ERROR = MPI_ERR_DIMS;   /* none of these sets it */
     switch (kind) {
     case 0:
         MPI_Probe(source, tag, MPI_COMM_WORLD, status);
@@ -49,6 +50,7 @@ static void take_all(int kind, int from, int wild)
         find(kind, wild ? MPI_ANY_SOURCE : from, wild ? MPI_ANY_TAG : 40 + (int)s, &message, &status);
         CHECK_EQ(status.MPI_SOURCE, from);
         CHECK_EQ(status.MPI_TAG, 40 + (int)s);
+        CHECK_EQ(status.MPI_ERROR, MPI_ERR_DIMS);
         MPI_Get_count(&status, MPI_BYTE, &count);
         CHECK_EQ(count, sizes[s]);
         char *data = check_alloc(sizes[s]);
