@@ -41,6 +41,7 @@ struct SettingInfo {
 
 namespace detail {
 inline constexpr std::int64_t kKi = 1024, kMi = 1024 * kKi, kGi = 1024 * kMi;
+inline constexpr std::int64_t kLanePayloadMax = 127 * kKi;   // what fits into one lane packet of 128 KiB (TransportCaps) with its heads
 inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, kHour = 3600 * kSec;
 }   // namespace detail
 
@@ -69,13 +70,13 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kFinalizeTimeout, "finalize_timeout", SettingKind::kDuration, "10s", 0, detail::kHour, nullptr,
      "Longest time that closing waits for peers to acknowledge what was sent.", false},
 
-    {SettingId::kEagerLimit, "eager_limit", SettingKind::kSize, "64k", 0, detail::kMi, nullptr,
+    {SettingId::kEagerLimit, "eager_limit", SettingKind::kSize, "64k", 0, detail::kLanePayloadMax, nullptr,
      "Largest message that is sent without waiting for its receive; longer ones use rendezvous.", false},
     {SettingId::kRetainLimit, "retain_limit", SettingKind::kSize, "16k", 0, detail::kMi, nullptr,
      "Largest eager message that is copied, so that its send completes at once; longer ones complete when the peer acknowledges.", false},
     {SettingId::kEagerCredit, "eager_credit", SettingKind::kSize, "1m", 64 * detail::kKi, detail::kGi, nullptr,
      "Bytes of eager messages without a matching receive that each peer may have in our memory.", false},
-    {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "64k", 0, 4 * detail::kMi, nullptr,
+    {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "64k", 0, detail::kLanePayloadMax, nullptr,
      "Leading bytes of a rendezvous message that travel with its announcement.", true},
     {SettingId::kBulkChunk, "bulk_chunk", SettingKind::kSize, "1m", 4 * detail::kKi, 64 * detail::kMi, nullptr,
      "Rendezvous bytes that are handed to a transport at a time.", true},

@@ -125,14 +125,26 @@ void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byt
     }
 }
 
+void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
+{
+    r.send_slot = a.rts.tag.send_slot.get();
+    r.next = std::min<std::uint64_t>(a.payload_bytes, r.data.length);
+    r.end = std::min<std::uint64_t>(a.rts.length.get(), r.data.length);
+}
+
 // The payload that came with the envelope is in the user's buffer.
 void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
 {
     give_credit(peer, a.payload_bytes);
+    if (r.slot != 0) {   // the rest was asked for when the head came, and may be here
+        r.first_on_its_way = false;
+        if (r.next == r.end) {
+            complete(r, finish_pull(peer, r, r.result.length > r.data.length ? Status::kTruncated : Status::kOk));
+        }
+        return;
+    }
     if (a.head.kind == wire::PacketKind::kRts) {
-        r.send_slot = a.rts.tag.send_slot.get();
-        r.next = std::min<std::uint64_t>(a.payload_bytes, r.data.length);
-        r.end = std::min<std::uint64_t>(a.rts.length.get(), r.data.length);
+        plan_pull(r, a);
         const Status status = start_pull(peer, r);
         if (status != Status::kInProgress) {
             complete(r, status);
@@ -207,7 +219,9 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
         if (!peer.landing_recv->data.contiguous()) {
             peer.landing_staging = acquire(payload_bytes);
         }
-        peer.landing_recv->in_landing = true;
+        if (head.kind == wire::PacketKind::kRts) {
+            start_pull_early(peer, *peer.landing_recv, a);
+        }
         return landing_place(peer);
     }
     if (u == nullptr) {
@@ -245,7 +259,6 @@ void Proto::on_message_end(session::Session& s, void*) noexcept
     if (peer.landing_recv != nullptr) {
         RecvRequest& r = *peer.landing_recv;
         peer.landing_recv = nullptr;
-        r.in_landing = false;
         if (peer.landing_staging != nullptr) {
             r.data.scatter(0, {peer.landing_staging, static_cast<std::size_t>(std::min<std::uint64_t>(peer.landing_bytes, r.data.length))});
             release(peer.landing_staging, peer.landing_bytes);
@@ -272,7 +285,11 @@ void Proto::on_message_lost(session::Session& s, void*) noexcept
         peer.landing_recv = nullptr;
         release(peer.landing_staging, peer.landing_bytes);
         peer.landing_staging = nullptr;
-        complete(r, why);
+        if (r.slot != 0) {
+            r.first_on_its_way = false;   // on_peer_down() follows, and ends it: its bulk link may be writing into it until then
+        } else {
+            complete(r, why);
+        }
     } else if (peer.landing_unexpected != nullptr) {
         Unexpected& u = *peer.landing_unexpected;
         peer.landing_unexpected = nullptr;

@@ -149,6 +149,8 @@ private:
     // rendezvous (rendezvous.cc)
     // The receive is matched to a rendezvous message whose first `next` bytes are in place: ask for the rest, or finish. kInProgress or final.
     Status start_pull(Peer& peer, RecvRequest& r) noexcept;
+    void start_pull_early(Peer& peer, RecvRequest& r, const Arrival& a) noexcept;
+    static void plan_pull(RecvRequest& r, const Arrival& a) noexcept;
     void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     Status finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept;
     void arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept;

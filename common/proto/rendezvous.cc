@@ -43,6 +43,27 @@ Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
     return Status::kInProgress;
 }
 
+// The head of the envelope is here, its payload is on its way: the sender gets the grant before it has written the first fragment, and goes on
+// without a break. What cannot be asked for now is asked for by start_pull(), when the fragment is in place.
+void Proto::start_pull_early(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
+{
+    plan_pull(r, a);
+    if (r.next >= r.end || !r.data.contiguous()) {
+        return;
+    }
+    MutexLock guard{peer.lock};
+    if (peer.down_reason() != Status::kOk) {
+        return;
+    }
+    r.slot = recv_slots_.acquire(r);
+    if (r.slot == 0) {
+        return;
+    }
+    r.first_on_its_way = true;
+    peer.active_recvs.push_back(r);
+    send_grant(peer, r);
+}
+
 void Proto::send_grant(Peer& peer, RecvRequest& r) noexcept
 {
     wire::GrantHeader g;
@@ -109,7 +130,7 @@ void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, b
         r->data.scatter(r->landing_at, {r->staging, landed});
     }
     r->next = std::max(r->next, r->landing_at + landed);
-    if (r->next == r->end) {
+    if (r->next == r->end && !r->first_on_its_way) {
         const Status whole = r->result.length > r->data.length ? Status::kTruncated : Status::kOk;
         complete(*r, finish_pull(peer_of(s), *r, whole));
     }
@@ -139,7 +160,9 @@ void Proto::on_bulk_down(session::Session& s) noexcept
         }
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
-        send_grant(peer, *r);
+        if (r->next < r->end) {
+            send_grant(peer, *r);
+        }
     }
 }
 

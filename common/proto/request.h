@@ -110,7 +110,8 @@ public:
     std::uint32_t slot{0};           // handle in the table of receives
     std::uint32_t send_slot{0};
     std::uint32_t generation{0};
-    bool in_landing{false};          // the transport writes into it now
+    bool in_landing{false};          // a bulk packet is being written into it now
+    bool first_on_its_way{false};    // the rest was asked for, but the first fragment, [0, first `next`), is still being read from the lane
     std::uint64_t next{0};           // bytes in place
     std::uint64_t landing_at{0};     // where the packet that is being read begins; at or before `next`
     std::uint64_t end{0};            // bytes wanted: the smaller of message and buffer
