@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# mpich: the MPICH test suite over the installed component; make installcheck
+
+integration_tests += mpich/mpich_suite.sh
+dist_check_SCRIPTS += mpich/mpich_suite.sh
+EXTRA_DIST += mpich/differences mpich/run_mpich.py mpich/suite.py

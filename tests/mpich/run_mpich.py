@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# Runs the MPICH test suite with Open MPI over Linnet and over pml ob1, and compares.
+"""What counts is the difference: an entry that passes over pml ob1 (TCP) must pass over Linnet. The file `differences` lists those that do not
+and says why; it may only shrink. Entries that do not compile or do not pass over ob1 either are shown, and prove nothing.
+Exit status: 0 as listed, 1 a difference that is not listed or no longer there, 2 wrong use, 77 nothing could be run here."""
+
+import argparse
+import collections
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+import run_mpi  # noqa: E402
+import suite    # noqa: E402
+
+SKIP = 77
+FOLDERS = ["pt2pt", "comm", "attr", "datatype", "threads/pt2pt"]
+# A choice for the quick tier: each way to send, receive, probe and complete; communicators made and freed.
+QUICK = """pt2pt/sendself pt2pt/sendrecv2 pt2pt/sendrecv3 pt2pt/sendflood pt2pt/anyall pt2pt/eagerdt pt2pt/bsendfrag pt2pt/isendirecv pt2pt/icsend
+    pt2pt/rqfreeb pt2pt/probe_unexp pt2pt/rcancel pt2pt/mprobe pt2pt/manylmt pt2pt/huge_anysrc pt2pt/large_tag pt2pt/multi_psend_derived
+    comm/dup comm/icm comm/cmfree comm/comm_idup_mul comm/probe_intercomm""".split()
+SECONDS = 60
+# What the launcher says on a busy machine, or about its own hosts; not the program's.
+LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
+STACKS = ("ob1", "linnet")
+
+
+@dataclasses.dataclass
+class Outcome:
+    entry: suite.Entry
+    why: dict = dataclasses.field(default_factory=dict)       # stack: what is wrong, empty if it passed; no key: not run
+    listed: str = ""                                          # the reason in `differences`
+    skipped: str = ""
+
+    @property
+    def verdict(self):
+        if self.skipped:
+            return "not run"
+        if self.why.get("linnet") == "":
+            return "no longer different" if self.listed else "better" if self.why.get("ob1") else "pass"
+        if self.why.get("ob1"):
+            return "neither"
+        return "listed" if self.listed else "DIFFERENT"
+
+    @property
+    def wrong(self):
+        return self.verdict in ("DIFFERENT", "no longer different")
+
+
+def read_differences(path):
+    """Lines `entry: reason`; an entry is what the table calls it, or with /*/ a pattern of such."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, _, reason = line.partition(": ")
+            if not reason.strip():
+                raise SystemExit(f"{path}: no reason for {name}")
+            found[name.strip()] = reason.strip()
+    return found
+
+
+def judge(entry, status, text):
+    """What is wrong, by the rules of the suite's own runtests; empty: it passed."""
+    if status is None:
+        return "not over in time"
+    if entry.result in ("TestStatus", "TestErrFatal"):
+        return "" if status != 0 else "it ended with 0, and should not"
+    said = text.splitlines()[1:]
+    if status != 0 and entry.result != "TestStatusNoErrors":
+        return f"it ended with {status}"
+    if status == 0 and entry.result == "TestStatusNoErrors":
+        return "it ended with 0, and should not"
+    if not any(re.fullmatch(r"\s*No [Ee]rrors\s*", line) for line in said):
+        return "it did not say No Errors"
+    other = [line for line in said if not re.fullmatch(r"\s*(No [Ee]rrors|Test Passed)\s*", line) and not LAUNCHER.match(line)]
+    return f"it said: {other[0].strip()[:100]}" if other else ""
+
+
+def command_of(entry, stack, args):
+    options = [word for pair in entry.environment for word in ("-x", pair)]
+    if entry.ranks > os.cpu_count():
+        options += ["--mca", "mpi_yield_when_idle", "1"]
+    case = run_mpi.Case(str(args.suite.program(entry.folder, entry.program)), " ".join(entry.arguments), entry.ranks, options=" ".join(options))
+    one_host = argparse.Namespace(**{**vars(args), "lab": args.lab if entry.ranks > 1 else "", "pml": stack, "build": pathlib.Path("/")})
+    return run_mpi.command_of(case, one_host)
+
+
+def run(entry, stack, args):
+    """Runs it over that stack; returns what is wrong. The output goes to a file."""
+    log = args.logs / (re.sub(r"[^A-Za-z0-9]+", "-", f"{entry.name} {stack}")[:180].strip("-") + ".log")
+    seconds = (entry.seconds or SECONDS) * args.patience
+    command = command_of(entry, stack, args)
+    with open(log, "w", encoding="utf-8") as out:
+        out.write(" ".join(command) + "\n")
+        out.flush()
+        process = subprocess.Popen(command, cwd=args.suite.build / entry.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                   env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"), start_new_session=True)
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            run_mpi.end(process)
+            status = None
+    return judge(entry, status, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def memory_here():
+    found = re.search(r"MemAvailable:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text(encoding="ascii"))
+    return int(found.group(1)) / 1e6
+
+
+def compare(entry, args, differences):
+    outcome = Outcome(entry, listed=differences.get(entry.name, ""))
+    if not args.suite.program(entry.folder, entry.program).exists():
+        outcome.skipped = "does not compile"
+    elif entry.memory > memory_here():
+        outcome.skipped = f"needs {entry.memory} GB of memory"
+    else:
+        begin = time.monotonic()
+        stacks = STACKS if args.baseline else ("linnet",)
+        for stack in stacks:
+            outcome.why[stack] = run(entry, stack, args)
+        if outcome.why["linnet"] and "ob1" not in outcome.why:
+            outcome.why["ob1"] = run(entry, "ob1", args)
+        took = f"{time.monotonic() - begin:.1f} s"
+        print(f"{outcome.verdict}: {entry.name} ({took})" + "".join(f"; {stack}: {why}" for stack, why in outcome.why.items() if why), flush=True)
+    return outcome
+
+
+def cell(outcome, stack):
+    return "not run" if stack not in outcome.why else outcome.why[stack] or "pass"
+
+
+def write_table(path, outcomes):
+    with open(path, "w", encoding="utf-8") as table:
+        print("folder", "entry", *STACKS, "verdict", "reason", sep="\t", file=table)
+        for outcome in outcomes:
+            print(outcome.entry.folder, outcome.entry.name.split("/", outcome.entry.folder.count("/") + 1)[-1], *[cell(outcome, s) for s in STACKS],
+                  outcome.verdict, outcome.skipped or outcome.listed, sep="\t", file=table)
+
+
+def summary(outcomes):
+    """A table of the folders, in Markdown."""
+    columns = ["pass", "better", "listed", "DIFFERENT", "no longer different", "neither", "not run"]
+    titles = ["pass over Linnet", "... and not over ob1", "listed difference", "**other difference**", "**no longer different**", "pass over neither", "not run"]
+    lines = ["| folder | entries | " + " | ".join(titles) + " |", "|---|" + "---|" * (len(columns) + 1)]
+    for folder in dict.fromkeys(outcome.entry.folder for outcome in outcomes):
+        count = collections.Counter(outcome.verdict for outcome in outcomes if outcome.entry.folder == folder)
+        count["pass"] += count["better"]
+        lines.append(f"| {folder} | {sum(o.entry.folder == folder for o in outcomes)} | " + " | ".join(str(count[column]) for column in columns) + " |")
+    return "\n".join(lines)
+
+
+def write_results(path, outcomes):
+    """A line per case for ./check; what proves nothing is one line."""
+    nothing = [outcome for outcome in outcomes if outcome.verdict in ("neither", "not run", "listed")]
+    with open(path, "a", encoding="utf-8") as table:
+        for outcome in outcomes:
+            if outcome.wrong:
+                print("fail", "mpich", outcome.entry.name, outcome.why.get("linnet") or "passes now: take it off the list", sep="\t", file=table)
+            elif outcome not in nothing:
+                print("pass", "mpich", outcome.entry.name, "", sep="\t", file=table)
+        if nothing:
+            print("skip", "mpich", f"{len(nothing)} entries", "listed, or do not compile or pass over pml ob1 either", sep="\t", file=table)
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"folders of the suite (default: {' '.join(FOLDERS)})")
+    parser.add_argument("--quick", action="store_true", help="a choice of some 25 entries instead")
+    parser.add_argument("--source", type=pathlib.Path, help="the source archive, its folder, or an MPICH tree; default: apt-get source, cached")
+    parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
+    parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
+    parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
+    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter, for both stacks; may be repeated")
+    parser.add_argument("--baseline", action="store_true", help="run everything over ob1 too, not only what does not pass over Linnet")
+    parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
+    parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("mpich-logs"), help="folder for output (default: mpich-logs)")
+    parser.add_argument("--table", type=pathlib.Path, metavar="FILE", help="write the table there, as tab-separated values")
+    parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
+    parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the entries whose name matches")
+    parser.add_argument("--list", action="store_true", help="only list them")
+    args = parser.parse_args(argv)
+    args.logs = args.logs.resolve()
+    args.logs.mkdir(parents=True, exist_ok=True)
+    return args
+
+
+def chosen(args):
+    folders = args.folders or (dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK) if args.quick else FOLDERS)
+    entries = [entry for folder in folders for entry in args.suite.entries(folder) if re.search(args.select, entry.name)]
+    if args.quick:
+        first = {}
+        for entry in entries:
+            first.setdefault(f"{entry.folder}/{entry.program}", entry)
+        entries = [first[name] for name in QUICK if name in first]
+    return entries
+
+
+def main(argv):
+    args = parse(argv)
+    args.mpirun = run_mpi.find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
+    mpicc = run_mpi.find_tool("OMPI_MPICC", "mpicc.openmpi", "mpicc")
+    if not args.mpirun or not mpicc:
+        print("no Open MPI here")
+        return SKIP
+    try:
+        args.suite = suite.Suite(mpicc, args.source)
+        entries = chosen(args)
+    except suite.Unavailable as reason:
+        print(f"the MPICH test suite is not available: {reason}")
+        return SKIP
+    if args.list or not entries:
+        print("\n".join(entry.name for entry in entries) or "no such entry")
+        return 0 if entries else 2
+    args.suite.compile(entries)
+    differences = read_differences(HERE / "differences")
+    outcomes = [compare(entry, args, differences) for entry in entries]
+    if args.table:
+        write_table(args.table, outcomes)
+    if args.results:
+        write_results(args.results, outcomes)
+    print(summary(outcomes))
+    wrong = [outcome for outcome in outcomes if outcome.wrong]
+    for outcome in wrong:
+        print(f"{outcome.verdict}: {outcome.entry.name}: {cell(outcome, 'linnet')}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# The MPICH test suite: fetches its source, configures it for the stock Open MPI, compiles programs of it, and reads its lists.
+"""All of it lives in a cache outside the checkout, one folder for each source and compiler, and is made once."""
+
+import dataclasses
+import fcntl
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+
+VERSION = "4.0.2"
+ORIGINAL = f"mpich_{VERSION}.orig.tar.xz"
+ORIGINAL_SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
+# MPICH's own extensions (strict=false) stay out. The removed MPI-1 functions, which parts of the suite's library use, are in Open MPI's library
+# but hidden by its header; -O0 because the compiler takes longer than the tests.
+CONFIGURE = ["--disable-fortran", "--disable-cxx", "--disable-io", "--disable-romio", "--enable-strictmpi", "--enable-threads=multiple",
+             "--disable-dependency-tracking", "--disable-shared", "--enable-silent-rules", "CFLAGS=-O0 -w -DOMPI_OMIT_MPI1_COMPAT_DECLS=0"]
+
+
+class Unavailable(Exception):
+    """The suite cannot be had on this machine; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of a testlist."""
+    folder: str
+    program: str
+    ranks: int
+    arguments: tuple = ()
+    environment: tuple = ()       # NAME=VALUE
+    seconds: int = 0              # 0: the suite's default
+    result: str = ""              # how it is judged, if not by "No Errors" and exit status 0
+    memory: float = 0.0           # GB
+
+    @property
+    def name(self):
+        return " ".join([f"{self.folder}/{self.program}", str(self.ranks), *self.arguments, *self.environment])
+
+
+def cache_folder():
+    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "linnet-mpich"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def sha256(path):
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_source_lists(target, etc=pathlib.Path("/etc/apt")):
+    """The machine's package lists, asking for sources instead of binaries."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
+        if not path.is_file() or path.suffix not in (".list", ".sources"):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if path.suffix == ".sources":
+            text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", text)
+        else:
+            text = "".join(line for line in text.splitlines(True) if line.startswith("deb ")).replace("deb ", "deb-src ")
+        (target / path.name).write_text(text, encoding="utf-8")
+
+
+def fetch(cache):
+    """Gets the source package with apt, whose own configuration and state are left alone."""
+    if not shutil.which("apt-get"):
+        raise Unavailable("no apt-get here to fetch the source package mpich with")
+    private = cache / "apt"
+    shutil.rmtree(private, ignore_errors=True)
+    write_source_lists(private / "sources")
+    for folder in ("state/lists/partial", "cache/archives/partial", "download"):
+        (private / folder).mkdir(parents=True)
+    options = {"Dir::Etc::SourceList": "/dev/null", "Dir::Etc::SourceParts": private / "sources", "Dir::State": private / "state",
+               "Dir::Cache": private / "cache", "APT::Sandbox::User": "root", "Acquire::Retries": "1", "Acquire::http::Timeout": "20",
+               "Acquire::https::Timeout": "20", "Acquire::Languages": "none"}
+    apt = ["apt-get", "-qq", *[word for name, value in options.items() for word in ("-o", f"{name}={value}")]]
+    said = ""
+    for command in (["update"], ["source", "--download-only", "mpich"]):
+        done = subprocess.run(apt + command, cwd=private / "download", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        said = done.stderr.strip() or said
+    got = private / "download" / ORIGINAL
+    if not got.exists():
+        raise Unavailable(f"apt-get source did not bring {ORIGINAL}: {said.splitlines()[-1] if said else 'it said nothing'}")
+    got.rename(cache / ORIGINAL)
+    shutil.rmtree(private, ignore_errors=True)
+
+
+def original(cache, given):
+    """The source archive: the given one, the cached one, or a fetched one."""
+    path = given if given else cache / ORIGINAL
+    if path.is_dir():
+        path = path / ORIGINAL
+    if not given and not (path.exists() and sha256(path) == ORIGINAL_SHA256):
+        fetch(cache)
+    if not path.exists():
+        raise Unavailable(f"there is no {path}")
+    found = sha256(path)
+    if found != ORIGINAL_SHA256:
+        raise Unavailable(f"{path} is not the known source of MPICH {VERSION}: its SHA-256 is {found}")
+    return path
+
+
+def unpacked(cache, archive):
+    tree = cache / f"mpich-{VERSION}" / "test" / "mpi"
+    if not (tree / "unpacked").exists():
+        shutil.rmtree(cache / f"mpich-{VERSION}", ignore_errors=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(cache, [member for member in tar if member.name.startswith(f"mpich-{VERSION}/test/mpi/")])
+        (tree / "unpacked").touch()
+    return tree
+
+
+def said_by(command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+class Suite:
+    """The configured suite. `given`: its source archive, the folder of it, an unpacked MPICH tree, or None to fetch it."""
+
+    def __init__(self, mpicc, given=None, jobs=os.cpu_count()):
+        self.jobs = jobs
+        cache = cache_folder()
+        self.lock = open(cache / "lock", "w", encoding="utf-8")  # held while something is made
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        try:
+            if given and (given / "test" / "mpi" / "configure").exists():
+                source, key = given / "test" / "mpi", str(given.resolve())
+            else:
+                source, key = unpacked(cache, original(cache, given)), ORIGINAL_SHA256
+            made_of = [key, *CONFIGURE, mpicc, said_by([mpicc, "--showme:version"]), said_by([mpicc, "--version"])]
+            self.build = cache / f"build-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
+            self.configure(source.resolve(), mpicc)
+        finally:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+    def configure(self, source, mpicc):
+        if (self.build / "configured").exists():
+            return
+        shutil.rmtree(self.build, ignore_errors=True)
+        self.build.mkdir()
+        self.run([source / "configure", *CONFIGURE, f"CC={mpicc}", f"MPICC={mpicc}"], self.build, "configure.log")
+        for folder in ("dtpools", "util"):
+            self.run(["make", f"-j{self.jobs}", "-C", folder], self.build, "libraries.log")
+        (self.build / "configured").touch()
+
+    def run(self, command, folder, log):
+        with open(self.build / log, "a", encoding="utf-8") as out:
+            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            raise Unavailable(f"`{' '.join(map(str, command[:3]))}` failed, see {self.build / log}")
+
+    def entries(self, folder):
+        """Those of the folder's lists, each once: many differ only in settings of MPICH itself (MPIR_CVAR_...)."""
+        found = {}
+        for name in ("testlist", "testlist.dtp"):
+            for place in (self.build / folder / name, self.source_of(folder) / name):
+                if place.exists():
+                    for line in place.read_text(encoding="utf-8").splitlines():
+                        entry = parse_line(folder, line)
+                        if entry:
+                            found.setdefault(entry.name, entry)
+                    break
+        return list(found.values())
+
+    def source_of(self, folder):
+        makefile = (self.build / folder / "Makefile").read_text(encoding="utf-8")
+        return (self.build / folder / re.search(r"(?m)^srcdir = (.*)$", makefile).group(1)).resolve()
+
+    def compile(self, entries):
+        """Compiles what is not there yet. What cannot be compiled is simply not there afterwards; compile.log says why."""
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+        try:
+            for folder in dict.fromkeys(entry.folder for entry in entries):
+                wanted = dict.fromkeys(entry.program for entry in entries if entry.folder == folder)
+                missing = [program for program in wanted if not self.program(folder, program).exists()]
+                if missing:
+                    with open(self.build / folder / "compile.log", "w", encoding="utf-8") as out:
+                        subprocess.run(["make", "-k", f"-j{self.jobs}", *missing], cwd=self.build / folder, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, check=False)
+        finally:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+    def program(self, folder, program):
+        return self.build / folder / program
+
+
+def parse_line(folder, line):
+    """An Entry, or None: for an empty line, a subfolder, an extension of MPICH."""
+    words = line.split("#")[0].split()
+    if len(words) < 2 or not words[1].isdigit():
+        return None
+    options = [tuple(word.split("=", 1)) for word in words[2:] if "=" in word]
+    single = dict(options)
+    if single.get("strict", "").lower() == "false" or single.get("mpix", "").lower() == "true":
+        return None
+    environment = tuple(value for name, value in options if name == "env" and not value.startswith("MPIR_CVAR_"))
+    return Entry(folder, words[0], int(words[1]), tuple(value for name, value in options if name == "arg"), environment,
+                 int(single.get("timeLimit", 0)), single.get("resultTest", ""), float(single.get("mem", 0)))
