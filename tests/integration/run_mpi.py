@@ -83,6 +83,12 @@ CASES = [
     Case("onesided", ranks=3, options="--mca osc pt2pt"),
     Case("spawn", here=True),
     Case("memory"),
+    Case("life", "forks"),
+    Case("life", "forks", ranks=4),
+    Case("life", "signals"),
+    # Silence kills nobody: it is said, and waited for.
+    Case("life", "stop 5", only="linnet", options="-x LINNET_PEER_TIMEOUT=1s", expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
+    Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
     Case("huge", seconds=900, full=True),
     # The launcher ends a job one of whose processes died: within seconds, and it says which; unless the survivor was faster.
