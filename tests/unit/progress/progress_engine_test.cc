@@ -45,15 +45,15 @@ protected:
     {
         source_.emplace(bell);
         config.has_completions = ReadyRef::to(has_completions_);
-        engine_.emplace(config, clock_, stats_, test_log());
-        EXPECT_EQ(engine_->add_source(*source_), Status::kOk);
-        EXPECT_EQ(engine_->start(), Status::kOk);
-        // What the source handles completes at once.
-        source_->on_handled = [this](std::uint64_t n) {
+        ProgressEngine& engine = engine_.emplace(config, clock_, stats_, test_log());
+        // What the source handles completes at once. Not by way of engine_, which is empty before the event thread has ended.
+        source_->on_handled = [this, &engine](std::uint64_t n) {
             completions_.fetch_add(n);
-            engine_->completed();
+            engine.completed();
         };
-        return *engine_;
+        EXPECT_EQ(engine.add_source(*source_), Status::kOk);
+        EXPECT_EQ(engine.start(), Status::kOk);
+        return engine;
     }
     void TearDown() override
     {
@@ -314,6 +314,7 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     engine.peers_changed(1);
     ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
     const std::uint64_t before = count(Counter::kEventThreadWakeups);
+    const std::uint64_t preempted = thread_context_switches().involuntary;
     for (int i = 0; i < 20'000 && engine.event_thread_state() != EventThreadState::kParked; ++i) {
         source_->deliver();
         for (int call = 0; call < 10; ++call) {
@@ -321,7 +322,8 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
         }
     }
     EXPECT_EQ(engine.event_thread_state(), EventThreadState::kParked);
-    EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u);
+    const std::uint64_t lost = thread_context_switches().involuntary - preempted;   // each looks like another absence
+    EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u + 3 * lost);
 }
 
 // ---- host_progress sleeps when it may ----
@@ -337,7 +339,8 @@ TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
         host_call();
     }
     const auto share = static_cast<double>((thread_cpu_time() - cpu).count()) / static_cast<double>((monotonic_now() - begin).count());
-    EXPECT_LT(share, 0.05) << count(Counter::kAppSleeps) << " sleeps, " << count(Counter::kAppPolls) << " polls";
+    // Some 0.02 without sanitizers and neighbours, 1.0 for a host that spins.
+    EXPECT_LT(share, 0.2) << count(Counter::kAppSleeps) << " sleeps, " << count(Counter::kAppPolls) << " polls";
     EXPECT_GT(count(Counter::kAppSleepsEmpty), 20u);
     RecordProperty("permille", static_cast<int>(share * 1000));
     engine.work_closed();
