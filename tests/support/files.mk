@@ -7,6 +7,7 @@ libtestsupport_la_SOURCES = \
     support/guards.cc \
     support/guards.h \
     support/main.cc \
+    support/pace.h \
     support/seed.cc \
     support/seed.h \
     support/test_log.cc \

@@ -4,15 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "support/guards.h"
+#include "support/pace.h"
 #include "support/watchdog.h"
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::chrono::seconds kCaseLimit{300};
-#else
-constexpr std::chrono::seconds kCaseLimit{60};
-#endif
+constexpr std::chrono::seconds kCaseLimit{linnet::testing::kSanitized ? 300 : 60};
 
 }   // namespace
 
