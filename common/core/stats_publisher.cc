@@ -35,9 +35,10 @@ void StatsPublisher::open(const Settings& settings, const Log& log) noexcept
 // The clock costs more than the rest of an empty pass, so it is read only now and then: a page that is some microseconds late hurts nobody.
 unsigned StatsPublisher::poll(unsigned) noexcept
 {
-    if (!writer_.attached() || ++polls_ % kPollsPerClock != 0) {
+    if (!writer_.attached() || polls_-- != 0) {
         return 0;
     }
+    polls_ = kPollsPerClock;
     const TimePoint now = clock_.now();
     if (now >= due_) {
         publish(now);

@@ -26,6 +26,11 @@ public:
 
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
+    [[nodiscard]] bool prepare_sleep() noexcept override
+    {
+        polls_ = 0;   // the first pass after a sleep looks at the clock: it may be our timer that ended it
+        return true;
+    }
     [[nodiscard]] TimePoint next_timer() const noexcept override { return writer_.attached() ? due_ : TimePoint::max(); }
 
 private:
@@ -37,7 +42,7 @@ private:
     Mapping mapping_;
     StatsPageWriter writer_;
     TimePoint due_{};
-    unsigned polls_{0};
+    unsigned polls_{0};   // until the next look at the clock
 };
 
 }   // namespace linnet::core

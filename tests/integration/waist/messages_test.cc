@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "integration/waist/waist.h"
 
@@ -81,6 +82,22 @@ TEST(Waist, SynchronousSendCompletesOnlyWhenMatched)
     EXPECT_EQ(send.done, 0);
     ASSERT_EQ(p.b.recv(recv, p.to_a, 7, contiguous(in.data(), 100)), LINNET_OK);
     EXPECT_TRUE(p.until([&] { return send.done == 1; }));
+}
+
+// A timer of some source whose poll() does not look at the clock would make the event thread turn until it does, hundreds of times.
+TEST(Waist, EventThreadOfAConnectedIdleContextSleeps)
+{
+    Pair p;
+    Op send;
+    Op recv;
+    unsigned char byte = 1;
+    ASSERT_EQ(p.b.recv(recv, p.to_a, 7, contiguous(&byte, 1)), LINNET_IN_PROGRESS);
+    p.a.send(send, p.to_b, 7, contiguous(&byte, 1));
+    ASSERT_TRUE(p.until([&] { return recv.complete() && send.complete(); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});   // the last acknowledgements
+    const std::uint64_t before = p.a.counter("event_thread_polls");
+    std::this_thread::sleep_for(std::chrono::milliseconds{500});
+    EXPECT_LT(p.a.counter("event_thread_polls") - before, 200u);   // 25 looks in, 5 updates of the statistics page
 }
 
 TEST(Waist, MessagesOfMixedSizesKeepTheirOrder)
