@@ -73,6 +73,7 @@ bool LoopbackTransport::push(const Item& item) noexcept
     } catch (const std::bad_alloc&) {
         return false;
     }
+    to_do_.store(true, std::memory_order_release);
     if (asleep_) {
         asleep_ = false;
         rung_ = true;
@@ -275,6 +276,9 @@ void LoopbackTransport::deliver_bulk(const Item& item, PeerId peer) noexcept
 
 unsigned LoopbackTransport::poll(unsigned budget) noexcept
 {
+    if (!to_do_.load(std::memory_order_acquire)) {
+        return 0;
+    }
     unsigned done = 0;
     Item item;
     Link link;
@@ -288,9 +292,12 @@ unsigned LoopbackTransport::poll(unsigned budget) noexcept
         }
     }
     MutexLock lock{lock_};
-    if (rung_ && queue_.empty()) {
-        rung_ = false;
-        doorbell_.drain();
+    if (queue_.empty()) {
+        to_do_.store(false, std::memory_order_relaxed);
+        if (rung_) {
+            rung_ = false;
+            doorbell_.drain();
+        }
     }
     return done;
 }

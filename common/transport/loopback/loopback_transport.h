@@ -10,6 +10,7 @@
 // Failure     connect() and sends answer kNoMemory or a short count. A link ends only by drop() and shutdown().
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -82,6 +83,8 @@ private:
     mutable Mutex lock_;
     std::vector<Link> links_ LINNET_GUARDED_BY(lock_);
     std::deque<Item> queue_ LINNET_GUARDED_BY(lock_);
+    // False: the queue is empty and the doorbell silent. Written under the lock; read without, so that a poll which finds nothing takes no lock.
+    std::atomic<bool> to_do_{false};
     std::uint64_t next_id_ LINNET_GUARDED_BY(lock_){1};
     bool asleep_ LINNET_GUARDED_BY(lock_){false};   // the poller waits for the doorbell
     bool rung_ LINNET_GUARDED_BY(lock_){false};
