@@ -175,6 +175,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"folders of the suite (default: {' '.join(FOLDERS)})")
     parser.add_argument("--quick", action="store_true", help="a choice of some 25 entries instead")
+    parser.add_argument("--datatypes", action="store_true", help="the lists of programs with generated datatypes too: many minutes")
     parser.add_argument("--source", type=pathlib.Path, help="the source archive, its folder, or an MPICH tree; default: apt-get source, cached")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
@@ -195,7 +196,7 @@ def parse(argv):
 
 def chosen(args):
     folders = args.folders or (dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK) if args.quick else FOLDERS)
-    entries = [entry for folder in folders for entry in args.suite.entries(folder) if re.search(args.select, entry.name)]
+    entries = [entry for folder in folders for entry in args.suite.entries(folder, args.datatypes) if re.search(args.select, entry.name)]
     if args.quick:
         first = {}
         for entry in entries:
