@@ -22,6 +22,7 @@ enum class SettingId : std::uint8_t {
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
     kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kLocalRanks,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
+    kShmPull,
     kDescriptorReserve, kExpectedPeers,
     kLogLevel, kStatsPage, kTraceEvents, kLabel,
     kCount
@@ -106,6 +107,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Connections that may wait to be accepted; the system cuts it to net.core.somaxconn.", true},
     {SettingId::kTcpHotSockets, "tcp_hot_sockets", SettingKind::kInteger, "8", 0, 64, nullptr,
      "Recently active sockets that a poll reads directly instead of asking epoll.", true},
+
+    {SettingId::kShmPull, "shm_pull", SettingKind::kBool, "on", 0, 0, nullptr,
+     "Whether long messages within a host are read straight out of the sender's memory where the system permits it.", true},
 
     {SettingId::kDescriptorReserve, "descriptor_reserve", SettingKind::kInteger, "64", 0, 1048576, nullptr,
      "File descriptors that are left to the application when connections are opened.", true},

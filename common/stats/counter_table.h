@@ -23,6 +23,7 @@ enum class Counter : std::uint8_t {
     kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
     // transports
     kTcpTxBytes, kTcpRxBytes, kTcpTxCalls, kTcpRxCalls, kTcpConnects, kTcpAccepts, kTcpReconnects, kLoopbackTxBytes,
+    kShmTxBytes, kShmRxBytes, kShmPulledBytes, kShmDoorbells, kShmRoomStalls, kShmConnects, kShmAccepts,
     // progress
     kAppPolls, kAppSleeps, kAppSleepsEmpty, kAppYields,
     kEventThreadPolls, kEventThreadWakeups, kEventThreadSpurious, kEventThreadLookIns, kEventThreadArms,
@@ -75,6 +76,13 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kTcpAccepts, "tcp_accepts", CounterUnit::kEvents, "TCP connections accepted."},
     {Counter::kTcpReconnects, "tcp_reconnects", CounterUnit::kEvents, "TCP connections opened again after one broke."},
     {Counter::kLoopbackTxBytes, "loopback_tx_bytes", CounterUnit::kBytes, "Bytes sent to ourselves."},
+    {Counter::kShmTxBytes, "shm_tx_bytes", CounterUnit::kBytes, "Bytes written to shared memory, or offered to be read out of this process."},
+    {Counter::kShmRxBytes, "shm_rx_bytes", CounterUnit::kBytes, "Bytes read from shared memory, or out of another process."},
+    {Counter::kShmPulledBytes, "shm_pulled_bytes", CounterUnit::kBytes, "Of these, read out of another process by one copy."},
+    {Counter::kShmDoorbells, "shm_doorbells", CounterUnit::kEvents, "System calls that woke a sleeping process of this host."},
+    {Counter::kShmRoomStalls, "shm_room_stalls", CounterUnit::kEvents, "Times that a ring in shared memory was full."},
+    {Counter::kShmConnects, "shm_connects", CounterUnit::kEvents, "Shared memory links opened from here."},
+    {Counter::kShmAccepts, "shm_accepts", CounterUnit::kEvents, "Shared memory links asked for by others."},
     {Counter::kAppPolls, "app_polls", CounterUnit::kEvents, "Passes over the transports by threads of the application."},
     {Counter::kAppSleeps, "app_sleeps", CounterUnit::kEvents, "Sleeps of threads of the application."},
     {Counter::kAppSleepsEmpty, "app_sleeps_empty", CounterUnit::kEvents, "Of these, ended by time and not by an arrival."},

@@ -6,8 +6,10 @@ noinst_LTLIBRARIES += liblinnet-sync.la
 liblinnet_la_LIBADD += liblinnet-sync.la
 liblinnet_sync_la_SOURCES = \
     sync/backoff.h \
+    sync/bell_page.h \
     sync/chunk_table.h \
     sync/lock.cc \
     sync/lock.h \
     sync/mpsc_list.h \
+    sync/record_ring.h \
     sync/spsc_ring.h

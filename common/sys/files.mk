@@ -26,10 +26,14 @@ liblinnet_sys_la_SOURCES = \
     sys/net_interfaces.h \
     sys/process.cc \
     sys/process.h \
+    sys/remote_process.cc \
+    sys/remote_process.h \
     sys/system_clock.h \
     sys/tcp_socket.cc \
     sys/tcp_socket.h \
     sys/thread.cc \
     sys/thread.h \
     sys/timer_fd.cc \
-    sys/timer_fd.h
+    sys/timer_fd.h \
+    sys/unix_socket.cc \
+    sys/unix_socket.h

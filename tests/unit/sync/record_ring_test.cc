@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// RecordRing: order, wrapping, room, and a writer or reader that means harm.
+#include "sync/record_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "support/seed.h"
+#include "sync/backoff.h"
+
+namespace linnet {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Put = RingWriter::Put;
+using Peek = RingReader::Peek;
+
+constexpr std::size_t kData = 4096;
+
+struct Ring {
+    RingControl control;
+    std::unique_ptr<RingSlot[]> slots = std::make_unique<RingSlot[]>(kRingSlots);
+    Bytes data = Bytes(kData);
+    RingView view() { return {&control, slots.get(), data}; }
+};
+
+Bytes pattern(std::uint32_t seed, std::size_t bytes)
+{
+    Bytes out(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+        out[i] = static_cast<std::byte>(seed * 31 + i * 7);
+    }
+    return out;
+}
+
+Bytes taken(RingReader& reader, std::uint32_t* kind = nullptr)
+{
+    RingReader::Record r;
+    EXPECT_EQ(reader.peek(r), Peek::kRecord);
+    Bytes out{r.inline_bytes.begin(), r.inline_bytes.end()};
+    out.insert(out.end(), r.data.begin(), r.data.end());
+    if (kind != nullptr) {
+        *kind = r.kind;
+    }
+    reader.advance(r);
+    return out;
+}
+
+TEST(RecordRing, EmptyRingHasNoRecord)
+{
+    Ring ring;
+    RingReader reader{ring.view()};
+    RingReader::Record r;
+    EXPECT_EQ(reader.peek(r), Peek::kNone);
+    EXPECT_FALSE(reader.ready());
+}
+
+TEST(RecordRing, RecordsComeInOrderWithKindAndAllTheirParts)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    const Bytes head = pattern(1, 48);
+    const Bytes tail = pattern(2, 72);
+    const Bytes data = pattern(3, 1000);
+    ASSERT_EQ(writer.put(5, head, tail, {}), Put::kDone);
+    ASSERT_EQ(writer.put(6, head, {}, data), Put::kDone);
+    EXPECT_TRUE(reader.ready());
+    std::uint32_t kind = 0;
+    Bytes expected = head;
+    expected.insert(expected.end(), tail.begin(), tail.end());
+    EXPECT_EQ(taken(reader, &kind), expected);
+    EXPECT_EQ(kind, 5u);
+    expected = head;
+    expected.insert(expected.end(), data.begin(), data.end());
+    EXPECT_EQ(taken(reader, &kind), expected);
+    EXPECT_EQ(kind, 6u);
+    EXPECT_FALSE(reader.ready());
+}
+
+TEST(RecordRing, FullOfSlotsUntilTheReaderPublishes)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    const Bytes b = pattern(1, 8);
+    for (std::uint32_t i = 0; i < kRingSlots; ++i) {
+        ASSERT_EQ(writer.put(1, b, {}, {}), Put::kDone);
+    }
+    ASSERT_EQ(writer.put(1, b, {}, {}), Put::kFull);
+    unsigned until = 0;
+    do {
+        taken(reader);
+        ++until;
+        ASSERT_FALSE(reader.publish_if_due()) << "nobody waits";
+    } while (writer.put(1, b, {}, {}) == Put::kFull);
+    EXPECT_EQ(until, kRingSlots / 4);
+}
+
+TEST(RecordRing, WriterThatWaitsForRoomIsToldOnce)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    const Bytes piece = pattern(1, writer.data_max());
+    while (writer.put(1, {}, {}, piece) == Put::kDone) {
+    }
+    writer.want_room(true);
+    taken(reader);
+    EXPECT_TRUE(reader.publish_if_due());
+    EXPECT_EQ(writer.put(1, {}, {}, piece), Put::kDone);
+    writer.want_room(false);
+    taken(reader);
+    EXPECT_FALSE(reader.publish_if_due());
+}
+
+TEST(RecordRing, DataNeverWrapsInsideARecord)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    std::mt19937 random{static_cast<unsigned>(testing::test_seed(5))};
+    for (std::uint32_t i = 0; i < 5000; ++i) {
+        const Bytes data = pattern(i, std::min<std::size_t>(random() % 1025, writer.data_max()));
+        ASSERT_EQ(writer.put(1, {}, {}, data), Put::kDone);
+        ASSERT_EQ(taken(reader), data);
+        const bool waits = reader.publish_if_due();
+        ASSERT_FALSE(waits);
+    }
+}
+
+TEST(RecordRing, RecordedFreedCountTellsWhatWasRead)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    ASSERT_EQ(writer.put(1, pattern(1, 3), {}, {}), Put::kDone);
+    EXPECT_EQ(writer.written(), 1u);
+    EXPECT_EQ(writer.freed(), 0u);
+    taken(reader);
+    EXPECT_FALSE(reader.publish());
+    EXPECT_EQ(writer.freed(), 1u);
+}
+
+// ---- a partner that means harm ----
+
+TEST(RecordRing, HostileLengthsAreBrokenNotRead)
+{
+    const auto word = [](std::uint64_t inl, std::uint64_t data) { return std::uint64_t{1} << 32 | inl << 20 | data; };
+    for (const std::uint64_t w : {word(kInlineBytes + 1, 0), word(255, 0), word(0, kData / 4 + 1), word(0, 0xfffff), word(120, kData)}) {
+        Ring ring;
+        ring.slots[0].word.store(w);
+        RingReader reader{ring.view()};
+        RingReader::Record r;
+        EXPECT_EQ(reader.peek(r), Peek::kBroken) << std::hex << w;
+    }
+}
+
+TEST(RecordRing, RandomWordsNeverYieldBytesOutsideTheRing)
+{
+    std::mt19937_64 random{testing::test_seed(0x51)};
+    Ring ring;
+    RingReader reader{ring.view()};
+    const std::byte* const data = ring.data.data();
+    std::uint32_t position = 0;
+    for (int i = 0; i < 200000; ++i) {
+        RingSlot& slot = ring.slots[position % kRingSlots];
+        const std::uint64_t low = random() % 3 == 0 ? random() & 0xffffffff : (random() % 130) << 20 | random() % 1100;
+        slot.word.store((random() % 4 == 0 ? random() : std::uint64_t{position + 1}) << 32 | low);
+        RingReader::Record r;
+        if (reader.peek(r) == Peek::kRecord) {
+            ASSERT_LE(r.inline_bytes.size(), kInlineBytes);
+            ASSERT_TRUE(r.data.data() >= data && r.data.data() + r.data.size() <= data + kData);
+            reader.advance(r);
+            ++position;
+        }
+    }
+    EXPECT_GT(position, 1000u);
+}
+
+TEST(RecordRing, ReaderThatFreesWhatWasNeverWrittenIsBroken)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    ring.control.freed.store(std::uint64_t{7} << 32);
+    while (writer.put(1, pattern(1, 8), {}, {}) == Put::kDone) {
+    }
+    EXPECT_EQ(writer.put(1, pattern(1, 8), {}, {}), Put::kFull) << "7 of 128 were freed: that is possible now";
+    ring.control.freed.store(std::uint64_t{kRingSlots + 8} << 32);   // one more than there are
+    EXPECT_EQ(writer.put(1, pattern(1, 8), {}, {}), Put::kBroken);
+    EXPECT_FALSE(writer.sane());
+}
+
+// ---- two threads ----
+
+TEST(RecordRing, StreamBetweenThreadsIsInOrderAndWhole)
+{
+    Ring ring;
+    constexpr std::uint32_t kCount = 20000;
+    const auto size = [](std::uint32_t i) { return i % 3 == 0 ? i % 900 : i % 60; };
+    std::thread producer{[&] {
+        RingWriter writer{ring.view()};
+        std::uint32_t i = 0;
+        Backoff backoff;
+        while (i < kCount) {
+            const Bytes head = pattern(i, i % 50);
+            const Bytes data = pattern(i + 1, std::min<std::size_t>(size(i), writer.data_max()));
+            const Bytes number{static_cast<std::byte>(i), static_cast<std::byte>(i >> 8), static_cast<std::byte>(data.size()),
+                               static_cast<std::byte>(data.size() >> 8)};
+            switch (writer.put(2, number, head, data)) {
+                case Put::kDone: ++i; backoff.reset(); break;
+                case Put::kFull: backoff.wait(); break;
+                case Put::kBroken: ADD_FAILURE(); return;
+            }
+        }
+    }};
+    RingReader reader{ring.view()};
+    Backoff backoff;
+    for (std::uint32_t i = 0; i < kCount;) {
+        RingReader::Record r;
+        if (reader.peek(r) != Peek::kRecord) {
+            backoff.wait();
+            continue;
+        }
+        backoff.reset();
+        ASSERT_EQ(r.inline_bytes[0], static_cast<std::byte>(i));
+        ASSERT_EQ(r.inline_bytes[1], static_cast<std::byte>(i >> 8));
+        const Bytes head = pattern(i, i % 50);
+        ASSERT_TRUE(std::equal(head.begin(), head.end(), r.inline_bytes.begin() + 4));
+        const Bytes data = pattern(i + 1, r.data.size());
+        ASSERT_TRUE(std::equal(data.begin(), data.end(), r.data.begin(), r.data.end()));
+        reader.advance(r);
+        static_cast<void>(reader.publish_if_due());
+        ++i;
+    }
+    producer.join();
+    EXPECT_FALSE(reader.ready());
+}
+
+}   // namespace
+}   // namespace linnet
