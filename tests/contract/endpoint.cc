@@ -10,7 +10,9 @@
 #include "support/faulty_transport.h"
 #include "support/seed.h"
 #include "support/test_log.h"
+#include "sys/process.h"
 #include "transport/loopback/loopback_transport.h"
+#include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 
 namespace linnet::contract {
@@ -224,17 +226,22 @@ const std::vector<Kind>& plain_kinds()
     constexpr auto loopback = [](const Settings&, const Clock&, Log& l, Stats& t) -> std::unique_ptr<Transport> {
         return std::make_unique<LoopbackTransport>(l, t);
     };
+    constexpr auto shm = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+        return std::make_unique<shm::ShmTransport>(s, c, l, t);
+    };
     static const std::vector<Kind> kinds{
         {"Loopback", loopback, "", true, false},
         {"TcpV4", tcp, "127.0.0.1", false, true},
         {"TcpV6", tcp, "::1", false, true},
+        {"Shm", shm, "", false, true},
+        {"ShmCopied", shm, "", false, true, "off"},
     };
     return kinds;
 }
 
 std::vector<Kind> all_kinds()
 {
-    static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6"};
+    static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6", "FaultyShm", "FaultyShmCopied"};
     std::vector<Kind> kinds = plain_kinds();
     for (std::size_t i = 0; i < kFaultyNames.size(); ++i) {
         Kind k = kinds[i];
@@ -250,6 +257,7 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
     const testing::Faults faults{.short_send = 0.3, .refuse_bulk = 0.3, .lazy_poll = 0.3, .kill = kill};
     std::string error;
     EXPECT_EQ(settings_.set(SettingId::kNetInclude, kind.net_include, error), Status::kOk) << error;
+    EXPECT_EQ(settings_.set(SettingId::kShmPull, kind.shm_pull, error), Status::kOk) << error;
     for (const auto& [id, text] : settings) {
         EXPECT_EQ(settings_.set(id, text, error), Status::kOk) << error;
     }
@@ -264,6 +272,8 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
     for (Endpoint* e : {first_.get(), second_.get()}) {
         if (e != nullptr) {
             e->name.endpoint_id = le64{++id};
+            static std::uint64_t incarnation = std::uint64_t{process_id()} << 32;   // names are found by every process here
+            e->name.incarnation = le64{++incarnation};
             e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_);
             if (kind.faulty) {
                 e->transport = std::make_unique<testing::FaultyTransport>(std::move(e->transport), faults, testing::test_seed(0x11 + id));

@@ -125,6 +125,7 @@ struct Kind {
     const char* net_include;
     bool self;      // both endpoints are one
     bool hellos;    // links open with a hello
+    const char* shm_pull{"on"};
     bool faulty{false};   // behind a FaultyTransport that delays and cuts sends short
 };
 void PrintTo(const Kind& kind, std::ostream* out);   // NOLINT: GoogleTest's name

@@ -12,4 +12,5 @@ contract_test_SOURCES = \
     contract/transport_contract_test.cc \
     support/faulty_transport.cc \
     support/faulty_transport.h
-contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la $(libs_transport_tcp)
+contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la \
+    $(top_builddir)/common/liblinnet-transport-shm.la $(libs_transport_tcp)

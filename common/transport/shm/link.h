@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Link: two rings in a segment of shared memory and the socket that came with them, or the attempt to open that.
+//
+// Owner    ShmTransport's table. Slots are reused: `id` tells whom a slot stands for, and is zero while it is free. The slot's number is its bell.
+// Threads  `tx` by any thread under `tx_lock`; the rest by the holder of the progress token.
+// Life     kFree -> kRequested (connect(), any thread) -> kAwaitAnswer -> kAwaitWelcome -> kUp -> kFree      opener
+//          kFree -> kAwaitOffer -> kAwaitHello -> kAwaitConfirm -> kUp -> kFree                            acceptor
+//          From every state to kFree when it fails, is refused, times out or is dropped.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/intrusive_list.h"
+#include "sync/bell_page.h"
+#include "sync/lock.h"
+#include "sync/record_ring.h"
+#include "sys/fd.h"
+#include "sys/memfd.h"
+#include "sys/remote_process.h"
+#include "transport/shm/segment.h"
+#include "transport/transport.h"
+
+namespace linnet::shm {
+
+enum class LinkState : std::uint8_t { kFree, kRequested, kAwaitAnswer, kAwaitWelcome, kAwaitOffer, kAwaitHello, kAwaitConfirm, kUp };
+[[nodiscard]] constexpr const char* state_text(LinkState s) noexcept
+{
+    switch (s) {
+        case LinkState::kFree: return "free";
+        case LinkState::kRequested: return "requested";
+        case LinkState::kAwaitAnswer: return "waiting for the answer to our offer of memory";
+        case LinkState::kAwaitWelcome: return "waiting for the answer to our hello";
+        case LinkState::kAwaitOffer: return "waiting for an offer of memory";
+        case LinkState::kAwaitHello: return "waiting for a hello";
+        case LinkState::kAwaitConfirm: return "waiting for the confirmation of a hello";
+        case LinkState::kUp: return "up";
+    }
+    return "?";
+}
+
+// What is being read: at most one packet, begun and not finished.
+struct Rx {
+    RingReader ring;
+    bool in_body{false};
+    Landing landing;
+    std::size_t body_left{0};   // bytes of its payload that have not come
+    std::size_t landed{0};
+};
+
+// What is being written: at most one packet, begun and not finished.
+struct Tx {
+    LinkId id{};                 // zero: the link is not up
+    int fd{-1};                  // its socket: the doorbell
+    RingWriter ring;
+    BellPage* bells{nullptr};    // the peer's
+    std::uint32_t bell{0};
+    std::uint64_t uncounted{0};  // bytes written since the counter was last moved
+    std::array<std::span<const std::byte>, 2> rest;   // borrowed: what of the packet is not in the ring yet
+    bool waiting{false};         // for room, or for a pull: the peer rings when it frees something
+    bool notify{false};          // on_writable() is owed
+    bool cookie_held{false};     // a bulk packet is pending
+    bool pulled{false};          // ... of which the peer reads the payload itself:
+    std::uint32_t pull_end{0};   // done with when so many records are
+    bool peer_pulls{false};      // it can
+    bool broken{false};
+    void* cookie{nullptr};
+
+    [[nodiscard]] bool busy() const noexcept { return !rest[0].empty() || !rest[1].empty(); }
+};
+
+struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links that are being opened, or of those that ended
+    Mutex tx_lock;
+    Tx tx LINNET_GUARDED_BY(tx_lock);
+
+    // ---- token holder ----
+    LinkId id{};
+    LinkState state{LinkState::kFree};
+    LinkRole role{LinkRole::kLane};
+    Side side{Side::kOpener};
+    bool hot{false};
+    bool we_pull{false};                // we can read the peer's memory
+    bool peer_pulls{false};
+    PeerId peer{kNoPeer};
+    std::uint32_t number{0};            // of the slot: our bell
+    std::uint32_t peer_bell{0};
+    Fd fd;
+    Mapping segment;
+    Mapping peer_page;                  // its bells
+    RemoteProcess process;
+    Rx rx;
+    TimePoint deadline{TimePoint::max()};
+
+    [[nodiscard]] bool up() const noexcept { return state == LinkState::kUp; }
+    // The sink knows of it: it asked for it, or accepted its hello.
+    [[nodiscard]] bool reported() const noexcept
+    {
+        return state != LinkState::kAwaitOffer && state != LinkState::kAwaitHello && state != LinkState::kFree;
+    }
+    [[nodiscard]] SegmentHead& head() const noexcept { return *reinterpret_cast<SegmentHead*>(segment.bytes().data()); }
+};
+
+}   // namespace linnet::shm

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ShmTransport: receiving. A short packet is copied and handed up; of a longer one the head is, and its payload goes from the ring, or out of the sender's
+// memory, to where the sink wants it.
+//
+// Every head is copied before it is looked at: what lies in the ring may change under our eyes.
+#include <algorithm>
+#include <cstring>
+
+#include "sys/error.h"
+#include "transport/shm/shm_transport.h"
+
+namespace linnet::shm {
+
+namespace {
+
+using Peek = RingReader::Peek;
+
+// After so many bytes of one link in a pass the others have their turn.
+constexpr std::size_t kPassBytes = 512 * 1024;
+
+// Copies all of a record's bytes, which fit.
+std::size_t gather(const RingReader::Record& record, std::span<std::byte> to) noexcept
+{
+    std::memcpy(to.data(), record.inline_bytes.data(), record.inline_bytes.size());
+    const std::size_t room = to.size() - record.inline_bytes.size();
+    const std::size_t more = std::min(record.data.size(), room);
+    if (more != 0) {
+        std::memcpy(to.data() + record.inline_bytes.size(), record.data.data(), more);
+    }
+    return record.inline_bytes.size() + more;
+}
+
+}   // namespace
+
+void ShmTransport::nonsense(Link& link, const char* what) noexcept
+{
+    rx_counters_.add(Counter::kProtocolErrors);
+    end_link(link, true, Status::kProtocol, describe(link, what, 0));
+}
+
+void ShmTransport::tell_room(Link& link) noexcept
+{
+    MutexLock lock{link.tx_lock};
+    if (link.tx.id == link.id) {
+        link.tx.bells->set(link.tx.bell);
+        announce(link.tx);
+    }
+}
+
+unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
+{
+    const LinkId id = link.id;
+    unsigned done = 0;
+    std::size_t bytes = 0;
+    RingReader::Record record;
+    while (done < std::max(budget, 1u) && bytes < kPassBytes) {
+        const Peek peek = link.rx.ring.peek(record);
+        if (peek == Peek::kNone) {
+            break;
+        }
+        ++done;
+        if (peek == Peek::kBroken) {
+            nonsense(link, "found nonsense in its ring");
+            return done;
+        }
+        const std::size_t size = record.inline_bytes.size() + record.data.size();
+        bytes += size;
+        rx_counters_.add(Counter::kShmRxBytes, size);
+        if (record.kind == kMore) {
+            body_record(link, record);
+        } else if (link.rx.in_body) {
+            nonsense(link, "received a packet within another");
+        } else if (record.kind == kStart && link.role == LinkRole::kLane) {
+            lane_record(link, record);
+        } else if (record.kind == kStart) {
+            bulk_record(link, record);
+        } else if (record.kind == kPull && link.role == LinkRole::kBulk) {
+            pull_record(link, record);
+            bytes = kPassBytes;
+        } else {
+            nonsense(link, "received a record of an unknown kind");
+        }
+        if (link.id != id) {
+            return done;
+        }
+        if (link.rx.ring.publish_if_due()) {
+            tell_room(link);
+        }
+    }
+    return done;
+}
+
+void ShmTransport::lane_record(Link& link, const RingReader::Record& record) noexcept
+{
+    const std::size_t here = gather(record, whole_);
+    wire::PacketHead head;
+    std::memcpy(&head, whole_.data(), sizeof head);
+    const std::size_t total = sizeof head + head.body_bytes.get();
+    const std::size_t size = record.inline_bytes.size() + record.data.size();
+    if (here < sizeof head || !wire::lane_head_ok(head) || total > caps().lane_packet_max || size > total) {
+        nonsense(link, "received what is no packet");
+        return;
+    }
+    if (size == total && total <= whole_.size()) {
+        link.rx.ring.advance(record);
+        sink_->on_packet(link.id, link.peer, {whole_.data(), total});
+        return;
+    }
+    const std::size_t head_bytes = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
+    if (here < head_bytes) {
+        nonsense(link, "received a torn head");
+        return;
+    }
+    const LinkId id = link.id;
+    const Landing landing = sink_->on_packet_begin(id, link.peer, {whole_.data(), head_bytes}, total - head_bytes);
+    if (link.id != id) {
+        return;   // and its ring is gone
+    }
+    Rx& rx = link.rx;
+    rx.landing = landing;
+    rx.landed = 0;
+    rx.body_left = total - head_bytes;
+    rx.in_body = true;
+    const std::size_t in_place = std::min(head_bytes, record.inline_bytes.size());
+    land(rx, record.inline_bytes.subspan(in_place));
+    land(rx, record.data.subspan(head_bytes - in_place));
+    rx.ring.advance(record);
+    if (rx.body_left == 0) {
+        end_body(link);
+    }
+}
+
+void ShmTransport::bulk_record(Link& link, const RingReader::Record& record) noexcept
+{
+    wire::BulkHead head;
+    bool good = record.inline_bytes.size() >= sizeof head;
+    if (good) {
+        std::memcpy(&head, record.inline_bytes.data(), sizeof head);
+        good = wire::bulk_head_ok(head) && record.inline_bytes.size() - sizeof head + record.data.size() <= head.body_bytes.get();
+    }
+    if (!good) {
+        nonsense(link, "received what is no bulk packet");
+        return;
+    }
+    const LinkId id = link.id;
+    const Landing landing = sink_->on_bulk_begin(id, link.peer, head);
+    if (link.id != id) {
+        return;
+    }
+    Rx& rx = link.rx;
+    rx.landing = landing;
+    rx.landed = 0;
+    rx.body_left = head.body_bytes.get();
+    rx.in_body = true;
+    land(rx, record.inline_bytes.subspan(sizeof head));
+    land(rx, record.data);
+    rx.ring.advance(record);
+    if (rx.body_left == 0) {
+        end_body(link);
+    }
+}
+
+void ShmTransport::body_record(Link& link, const RingReader::Record& record) noexcept
+{
+    Rx& rx = link.rx;
+    if (!rx.in_body || record.data.empty() || !record.inline_bytes.empty() || record.data.size() > rx.body_left) {
+        nonsense(link, "received what belongs to no packet");
+        return;
+    }
+    land(rx, record.data);
+    rx.ring.advance(record);
+    if (rx.body_left == 0) {
+        end_body(link);
+    }
+}
+
+// The landing is ours and only we write there, so a sender that dies or gives the link up meanwhile can spoil the bytes, not the memory; then they do
+// not count. Its memory cannot be somebody else's: the pidfd says after the copy that the process is still the one that it was.
+void ShmTransport::pull_record(Link& link, const RingReader::Record& record) noexcept
+{
+    wire::BulkHead head;
+    PullTail tail;
+    if (record.inline_bytes.size() != sizeof head + sizeof tail || !record.data.empty() || !link.we_pull) {
+        nonsense(link, "was asked to read its memory, but not properly");
+        return;
+    }
+    std::memcpy(&head, record.inline_bytes.data(), sizeof head);
+    std::memcpy(&tail, record.inline_bytes.data() + sizeof head, sizeof tail);
+    if (!wire::bulk_head_ok(head)) {
+        nonsense(link, "received what is no bulk packet");
+        return;
+    }
+    const LinkId id = link.id;
+    const Landing landing = sink_->on_bulk_begin(id, link.peer, head);
+    if (link.id != id) {
+        return;
+    }
+    Rx& rx = link.rx;
+    rx.landing = landing;
+    rx.landed = 0;
+    rx.in_body = true;
+    const std::size_t bytes = std::min<std::size_t>(landing.room, head.body_bytes.get());
+    const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
+    const auto ours = [&] { return closed.load(std::memory_order_seq_cst) == 0 && link.process.alive(); };
+    if (bytes != 0) {
+        const bool before = ours();
+        const IoResult r = before ? link.process.read(landing.to, tail.address.get(), bytes) : IoResult{0, ESRCH};
+        const bool after = before && ours();
+        if (r.error != 0 && after) {
+            pulls_.store(false, std::memory_order_relaxed);   // memory that cannot be read so, or a permission withdrawn: copy twice from now on
+            fail_link(link, Status::kPeerDown, r.error, "cannot read its memory, and shall not try again");
+            return;
+        }
+        if (r.error != 0 || !after) {
+            fail_link(link, Status::kPeerDown, 0, "it was gone while its memory was read");
+            return;
+        }
+        rx.landed = bytes;
+        rx_counters_.add(Counter::kShmRxBytes, bytes);
+        rx_counters_.add(Counter::kShmPulledBytes, bytes);
+    }
+    rx.ring.advance(record);
+    if (rx.ring.publish()) {   // at once: the sender waits for its memory
+        tell_room(link);
+    }
+    end_body(link);
+}
+
+void ShmTransport::land(Rx& rx, std::span<const std::byte> bytes) noexcept
+{
+    const std::size_t n = std::min(bytes.size(), rx.landing.room - rx.landed);
+    if (n != 0) {
+        std::memcpy(rx.landing.to + rx.landed, bytes.data(), n);
+    }
+    rx.landed += n;
+    rx.body_left -= bytes.size();   // the caller saw to it that this is not more
+}
+
+void ShmTransport::end_body(Link& link) noexcept
+{
+    Rx& rx = link.rx;
+    rx.in_body = false;
+    if (link.role == LinkRole::kLane) {
+        sink_->on_packet_end(link.id, link.peer, rx.landing.cookie, rx.landed, true);
+    } else {
+        sink_->on_bulk_end(link.id, link.peer, rx.landing.cookie, rx.landed, true);
+    }
+}
+
+}   // namespace linnet::shm

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ShmTransport: the table of links, polling and sleeping, and the end of links.
+#include "transport/shm/shm_transport.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/assert.h"
+#include "sys/error.h"
+#include "wire/hello.h"
+
+namespace linnet::shm {
+
+namespace {
+
+// Sockets say only who comes and who goes, and that somebody rang while we slept: asking costs more than a pass over all rings, so a thread that polls
+// without pause asks rarely. One that polls rarely asks each time. In ticks of some GHz: about 2 us while links are being opened, else about 50 us.
+constexpr Ticks kAskOpening = 5'000;
+constexpr Ticks kAskIdle = 125'000;
+constexpr unsigned kEventsAtOnce = 32;
+
+constexpr TransportCaps kCaps{
+    .name = "shm",
+    .lane_packet_max = 128 * 1024,
+    .separate_bulk = true,
+    .direct_links = false,
+    .latency = Nanos{300},
+    .bytes_per_ns = 8.0,
+};
+
+}   // namespace
+
+ShmTransport::ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept
+    : settings_{settings}, clock_{clock}, log_{log}, rx_counters_{stats.block(StatsRole::kPoller)}, tx_counters_{stats.block(StatsRole::kAnyThread)}
+{
+}
+
+ShmTransport::~ShmTransport() { shutdown(); }
+
+const TransportCaps& ShmTransport::caps() const noexcept { return kCaps; }
+
+// ---- table ----
+
+Link* ShmTransport::find(LinkId id) const noexcept
+{
+    Link* const link = slot_of(id);
+    return link != nullptr && link->id == id && link->state != LinkState::kFree ? link : nullptr;
+}
+
+// A fresh id with its slot; zero when memory or bells are exhausted.
+LinkId ShmTransport::reserve() noexcept
+{
+    if (free_.empty()) {
+        const std::uint32_t first = links_.size();
+        const std::uint32_t more = static_cast<std::uint32_t>(links_.kPerChunk);
+        try {
+            free_.reserve(first + more);   // every slot may be free at once: recycle() must not fail
+            generations_.resize(first + more, 0);
+        } catch (const std::bad_alloc&) {
+            return {};
+        }
+        if (!links_.grow()) {
+            return {};
+        }
+        bell_limit_.store(links_.size(), std::memory_order_relaxed);
+        for (std::uint32_t n = links_.size(); n > first; --n) {
+            free_.push_back(n - 1);
+        }
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    generations_[number] = std::max(1u, generations_[number] + 1);
+    return LinkId{(static_cast<std::uint64_t>(generations_[number]) << 32) | number};
+}
+
+Link& ShmTransport::occupy(LinkId id, PeerId peer, LinkRole role, Side side, LinkState state) noexcept
+{
+    Link& link = *slot_of(id);
+    link.id = id;
+    link.number = static_cast<std::uint32_t>(id.value);
+    link.peer = peer;
+    link.role = role;
+    link.side = side;
+    link.state = state;
+    link.we_pull = link.peer_pulls = false;
+    link.rx = Rx{};
+    opening_.push_back(link);
+    return link;
+}
+
+void ShmTransport::recycle() noexcept
+{
+    if (polling_ || ended_.empty()) {
+        return;   // a pass over the links is going on below us on the stack and may still look at what ended
+    }
+    MutexLock lock{table_lock_};
+    while (const Link* link = ended_.pop_front()) {
+        free_.push_back(link->number);
+    }
+}
+
+Result<LinkId> ShmTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept
+{
+    {
+        MutexLock lock{table_lock_};
+        if (closed_) {
+            return Status::kClosed;
+        }
+    }
+    SocketOrError s;
+    try {
+        s = unix_connect(socket_name(name));
+    } catch (const std::bad_alloc&) {
+        return Status::kNoMemory;
+    }
+    if (s.error != 0) {
+        LINNET_LOG(log_, kDebug, "shm: no way to endpoint %016llx: %s", static_cast<unsigned long long>(name.endpoint_id.get()), errno_text(s.error));
+        return s.error == ECONNREFUSED || s.error == ENOENT ? Status::kUnreachable : status_from_errno(s.error);
+    }
+    LinkId id;
+    {
+        MutexLock lock{table_lock_};
+        id = reserve();
+        if (id.value == 0) {
+            return Status::kNoMemory;
+        }
+        try {
+            requests_.push_back({id, peer, role, std::move(s.fd)});
+        } catch (const std::bad_alloc&) {
+            free_.push_back(static_cast<std::uint32_t>(id.value));
+            return Status::kNoMemory;
+        }
+    }
+    doorbell_.signal();
+    return id;
+}
+
+void ShmTransport::drop(LinkId id) noexcept
+{
+    RoleScope token{token_};
+    if (Link* const link = find(id)) {
+        end_link(*link, false, Status::kCanceled, {});
+        recycle();
+        return;
+    }
+    MutexLock lock{table_lock_};
+    const auto it = std::find_if(requests_.begin(), requests_.end(), [id](const Request& r) { return r.id == id; });
+    if (it != requests_.end()) {
+        free_.push_back(static_cast<std::uint32_t>(id.value));
+        requests_.erase(it);
+    }
+}
+
+void ShmTransport::shutdown() noexcept
+{
+    RoleScope token{token_};
+    {
+        MutexLock lock{table_lock_};
+        closed_ = true;
+        requests_.clear();
+    }
+    for (std::uint32_t n = 0; Link* const link = links_.at(n); ++n) {
+        if (link->state != LinkState::kFree) {
+            end_link(*link, false, Status::kClosed, {});
+        }
+    }
+    listener_.reset();   // takes it out of the epoll set: no duplicate of it exists
+}
+
+// ---- ending ----
+
+void ShmTransport::end_link(Link& link, bool report, Status why, std::string_view text) noexcept
+{
+    const LinkId id = link.id;
+    const PeerId peer = link.peer;
+    const LinkRole role = link.role;
+    const bool up = link.up();
+    report = report && link.reported();
+    void* cookie = nullptr;
+    bool cookie_held = false;
+    {
+        MutexLock lock{link.tx_lock};   // after this no thread of ours writes into the segment
+        cookie = link.tx.cookie;
+        cookie_held = link.tx.cookie_held;
+        link.tx = Tx{};
+    }
+    if (link.segment.valid()) {
+        link.head().closed[static_cast<std::size_t>(link.side)].value.store(1, std::memory_order_seq_cst);   // before offered memory is given back
+    }
+    if (link.fd.valid()) {
+        epoll_.remove(link.fd.get());   // a child of fork() may hold the descriptor: closing alone would not take it out,
+        socket_shutdown(link.fd.get()); // nor tell the peer
+        link.fd.reset();
+    }
+    if (link.state == LinkState::kAwaitOffer || link.state == LinkState::kAwaitHello) {
+        --strangers_;
+    }
+    if (link.linked()) {
+        IntrusiveList<Link>::remove(link);
+    }
+    cool(link);
+    const bool in_body = link.rx.in_body;
+    const Landing landing = link.rx.landing;
+    const std::size_t landed = link.rx.landed;
+    link.rx = Rx{};
+    link.segment.reset();
+    link.peer_page.reset();
+    link.process = RemoteProcess{};
+    link.state = LinkState::kFree;
+    link.id = {};
+    link.deadline = TimePoint::max();
+    ended_.push_back(link);
+
+    // The sink, last: it may call back.
+    if (in_body && role == LinkRole::kLane) {
+        sink_->on_packet_end(id, peer, landing.cookie, landed, false);
+    } else if (in_body) {
+        sink_->on_bulk_end(id, peer, landing.cookie, landed, false);
+    }
+    if (cookie_held) {
+        sink_->on_bulk_sent(peer, cookie, false);
+    }
+    if (report) {
+        sink_->on_link_down(id, peer, role, up, why, text);
+    }
+}
+
+// "shm lane link to process 4711 of this host: closed by the peer"
+std::string ShmTransport::describe(const Link& link, const char* what, int error) const
+{
+    std::string text = link.role == LinkRole::kLane ? "shm lane link to process " : "shm bulk link to process ";
+    text += std::to_string(link.process.pid()) + " of this host: " + what;
+    if (error != 0) {
+        text += std::string{": "} + errno_text(error) + " (errno " + std::to_string(error) + ")";
+    }
+    return text;
+}
+
+void ShmTransport::fail_link(Link& link, Status why, int error, const char* what) noexcept
+{
+    const std::string text = describe(link, what, error);
+    if (link.state == LinkState::kAwaitOffer || link.state == LinkState::kAwaitHello) {
+        ++rubbish_;
+        rx_counters_.add(Counter::kRefusedHellos);
+        if (const std::uint64_t n = rubbish_throttle_.hit(); n != 0) {
+            LINNET_LOG(log_, kInfo, "%s (%llu so far)", text.c_str(), static_cast<unsigned long long>(n));
+        }
+    }
+    end_link(link, true, why, text);
+}
+
+// ---- polling ----
+
+// A hot link's ring is looked at on each pass, and its peer need not ring for that. The longest hot one makes room.
+void ShmTransport::warm(Link& link) noexcept
+{
+    if (link.hot) {
+        return;
+    }
+    if (hot_count_ == kMaxHot) {
+        next_out_ = (next_out_ + 1) % kMaxHot;
+        Link& out = *hot_[next_out_];
+        cool(out);
+        out.rx.ring.set_polled(false);
+        bells_->set(out.number);   // a record may have come just before
+    }
+    link.hot = true;
+    hot_[hot_count_++] = &link;
+    link.rx.ring.set_polled(true);
+}
+
+void ShmTransport::cool(Link& link) noexcept
+{
+    if (!link.hot) {
+        return;
+    }
+    link.hot = false;
+    for (unsigned i = 0; i < hot_count_; ++i) {
+        if (hot_[i] == &link) {
+            hot_[i] = hot_[--hot_count_];
+            return;
+        }
+    }
+}
+
+// A bell of a link that is up: records, or room, or trouble that a sender met.
+unsigned ShmTransport::handle(Link& link, unsigned budget) noexcept
+{
+    const LinkId id = link.id;
+    bool broken = false;
+    {
+        MutexLock lock{link.tx_lock};
+        broken = link.tx.broken;
+    }
+    if (broken) {
+        nonsense(link, "found nonsense in its ring");
+        return 1;
+    }
+    unsigned done = flush(link);
+    if (link.id == id) {
+        const unsigned n = receive(link, budget);
+        done += n;
+        if (link.id == id && n != 0) {
+            warm(link);
+        }
+        if (link.id == id && !link.hot && link.rx.ring.ready()) {
+            bells_->set(link.number);   // the budget ended: more is there, and its bell was taken
+        }
+    }
+    return done;
+}
+
+unsigned ShmTransport::socket_of_up_link(Link& link) noexcept
+{
+    const LinkId id = link.id;
+    for (;;) {
+        std::array<std::byte, 16> buffer;
+        const UnixPacket p = unix_receive(link.fd.get(), buffer);
+        if (p.io.error == EINTR) {
+            continue;
+        }
+        if (p.io.would_block()) {
+            return 0;
+        }
+        if (p.io.error == 0 && p.io.bytes == 1 && buffer[0] == static_cast<std::byte>(SocketKind::kDoorbell)) {
+            continue;   // its bell says the rest
+        }
+        if (p.io.error == 0 && p.io.bytes != 0) {
+            nonsense(link, "received what is no doorbell");
+            return 1;
+        }
+        unsigned done = 1;
+        for (unsigned n = 1; n != 0 && link.id == id; done += n) {   // what it wrote before it went still counts
+            n = receive(link, UINT32_MAX);
+        }
+        if (link.id == id) {
+            fail_link(link, Status::kPeerDown, p.io.error, "closed by the peer");
+        }
+        return done;
+    }
+}
+
+unsigned ShmTransport::poll_epoll(unsigned budget) noexcept
+{
+    std::array<EpollEvent, kEventsAtOnce> events;
+    const unsigned n = epoll_.wait(events, Nanos::zero());
+    unsigned done = 0;
+    for (const EpollEvent& e : std::span{events}.first(n)) {
+        if (e.data.u64 == kListenerTag) {
+            done += accept_some();
+        } else if (e.data.u64 == kDoorbellTag) {
+            doorbell_.drain();
+            done += start_requested();
+        } else if (Link* const link = find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
+            done += link->up() ? socket_of_up_link(*link) : receive_setup(*link);
+        }
+    }
+    static_cast<void>(budget);
+    ask_now_ = n == kEventsAtOnce;
+    return done;
+}
+
+unsigned ShmTransport::poll(unsigned budget) noexcept
+{
+    RoleScope token{token_};
+    LINNET_ASSERT(!polling_);
+    if (bells_ == nullptr) {
+        return 0;
+    }
+    polling_ = true;
+    unsigned done = 0;
+    for (unsigned i = 0; i < hot_count_;) {
+        Link& link = *hot_[i];
+        done += receive(link, budget);
+        i += i < hot_count_ && hot_[i] == &link ? 1 : 0;   // else another one stands here now
+    }
+    bells_->take(bell_limit_.load(std::memory_order_relaxed), [&](std::uint32_t bell) {
+        token_.assert_held();
+        Link* const link = links_.at(bell);
+        if (link != nullptr && link->up()) {
+            done += handle(*link, budget);
+        }
+    });
+    const Ticks now = read_ticks();
+    if (ask_now_ || now - asked_ >= (opening_.empty() ? kAskIdle : kAskOpening)) {
+        asked_ = now;
+        done += poll_epoll(budget);
+        if (!opening_.empty()) {
+            done += run_timers();
+        }
+    }
+    polling_ = false;
+    recycle();
+    return done;
+}
+
+// Links that did not open in time.
+unsigned ShmTransport::run_timers() noexcept
+{
+    const TimePoint now = clock_.now();
+    if (now < due_) {
+        return 0;
+    }
+    unsigned done = 0;
+    due_ = TimePoint::max();
+    for (Link* link = opening_.front(); link != nullptr;) {
+        if (link->deadline <= now) {
+            ++done;
+            fail_link(*link, Status::kTimedOut, 0, (std::string{"gave up while "} + state_text(link->state)).c_str());
+            link = opening_.front();   // the sink may have ended others: start again
+            due_ = TimePoint::max();
+            continue;
+        }
+        due_ = std::min(due_, link->deadline);
+        link = opening_.next(*link);
+    }
+    return done;
+}
+
+// ---- sleeping ----
+
+bool ShmTransport::prepare_sleep() noexcept
+{
+    RoleScope token{token_};
+    if (bells_ == nullptr) {
+        return true;
+    }
+    bells_->set_asleep(true);
+    bool quiet = !bells_->any(bell_limit_.load(std::memory_order_relaxed));
+    for (unsigned i = 0; quiet && i < hot_count_; ++i) {
+        quiet = !hot_[i]->rx.ring.ready();
+    }
+    return quiet;
+}
+
+void ShmTransport::finish_sleep() noexcept
+{
+    RoleScope token{token_};
+    if (bells_ != nullptr) {
+        bells_->set_asleep(false);
+        ask_now_ = true;   // somebody may have rung
+    }
+}
+
+TimePoint ShmTransport::next_timer() const noexcept
+{
+    RoleScope token{token_};
+    return opening_.empty() ? TimePoint::max() : due_;
+}
+
+}   // namespace linnet::shm

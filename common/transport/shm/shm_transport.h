@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ShmTransport: links between processes of one host and one user, through shared memory.
+//
+// What it is  Two rings per link in a memory file without a name, which the opener makes and passes over an abstract Unix socket. Sending and
+//             receiving make no system call while both sides poll. Long bulk packets are read by the receiver straight out of the sender's memory where
+//             the system permits that, else copied twice, in pieces. The socket stays: it is the doorbell of a sleeper, and its end is the peer's death.
+// Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
+// Threads     As transport/transport.h says. Locks: Link::tx_lock and table_lock_, both leaves: neither is held during a sink call.
+// Blocking    Never, except that reading another process's memory may wait for its pages.
+// Failure     open() answers a Status and logs why. connect() answers kUnreachable when nobody of that name is on this host: use another transport.
+//             A link ends once, by on_link_down(). What the peer writes into shared memory is checked; nonsense ends the link.
+// See         docs/shm.md
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "conf/settings.h"
+#include "progress/ticks.h"
+#include "stats/counters.h"
+#include "sync/chunk_table.h"
+#include "sync/lock.h"
+#include "sys/epoll_set.h"
+#include "sys/event_fd.h"
+#include "sys/inet_address.h"
+#include "sys/unix_socket.h"
+#include "transport/shm/link.h"
+#include "transport/transport.h"
+
+namespace linnet::shm {
+
+class ShmTransport final : public Transport {
+public:
+    ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept;
+    ~ShmTransport() override;
+
+    [[nodiscard]] const TransportCaps& caps() const noexcept override;
+    [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
+    [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
+    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override LINNET_EXCLUDES(table_lock_);
+    [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
+    [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    void drop(LinkId link) noexcept override;
+    void shutdown() noexcept override;
+
+    // EventSource
+    unsigned poll(unsigned budget) noexcept override;
+    [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
+    [[nodiscard]] bool prepare_sleep() noexcept override;
+    void finish_sleep() noexcept override;
+    [[nodiscard]] TimePoint next_timer() const noexcept override;
+
+    // Connections that were closed because they sent what no process of ours sends, or nothing in time. Token holder.
+    [[nodiscard]] std::uint64_t rubbish() const noexcept { return rubbish_; }
+
+private:
+    static constexpr std::uint64_t kListenerTag = 0;   // epoll data that are no LinkId: generations start at 1
+    static constexpr std::uint64_t kDoorbellTag = 1;
+    static constexpr unsigned kMaxHot = 16;
+    static constexpr std::size_t kWholeMax = 1024;     // packets up to this are handed up whole, from a copy that nobody else can change
+
+    // ---- table (shm_transport.cc) ----
+    [[nodiscard]] Link* slot_of(LinkId id) const noexcept { return links_.at(static_cast<std::uint32_t>(id.value)); }
+    [[nodiscard]] Link* find(LinkId id) const noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] LinkId reserve() noexcept LINNET_REQUIRES(table_lock_);
+    Link& occupy(LinkId id, PeerId peer, LinkRole role, Side side, LinkState state) noexcept LINNET_REQUIRES(token_);
+    void recycle() noexcept LINNET_REQUIRES(token_);
+    void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
+    // Ends a link that failed, with `what` and the errno, if any, as text.
+    void fail_link(Link& link, Status why, int error, const char* what) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] std::string describe(const Link& link, const char* what, int error) const LINNET_REQUIRES(token_);
+    unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
+    unsigned handle(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
+    unsigned socket_of_up_link(Link& link) noexcept LINNET_REQUIRES(token_);
+    void warm(Link& link) noexcept LINNET_REQUIRES(token_);
+    void cool(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned run_timers() noexcept LINNET_REQUIRES(token_);
+
+    // ---- opening (opening.cc) ----
+    [[nodiscard]] static std::string socket_name(const wire::EndpointName& name);
+    unsigned start_requested() noexcept LINNET_REQUIRES(token_);
+    void start(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned accept_some() noexcept LINNET_REQUIRES(token_);
+    void adopt(Fd fd) noexcept LINNET_REQUIRES(token_);
+    unsigned receive_setup(Link& link) noexcept LINNET_REQUIRES(token_);
+    void offer_arrived(Link& link, std::span<const std::byte> packet, std::span<Fd> passed) noexcept LINNET_REQUIRES(token_);
+    void answer_arrived(Link& link, std::span<const std::byte> packet, std::span<Fd> passed) noexcept LINNET_REQUIRES(token_);
+    void hello_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    void welcome_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    void confirm_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
+    // False when the link was ended.
+    [[nodiscard]] bool send_setup(Link& link, SocketKind kind, std::span<const int> passed) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool send_hello(Link& link, std::span<const std::byte> hello) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool take_setup(Link& link, const Setup& setup, const Fd& page) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool can_pull(const Link& link, const Setup& setup) const noexcept LINNET_REQUIRES(token_);
+    void bring_up(Link& link) noexcept LINNET_REQUIRES(token_);
+
+    // ---- receiving (receive.cc) ----
+    unsigned receive(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
+    void lane_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
+    void bulk_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
+    void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
+    void body_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
+    void land(Rx& rx, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
+    void end_body(Link& link) noexcept LINNET_REQUIRES(token_);
+    void nonsense(Link& link, const char* what) noexcept LINNET_REQUIRES(token_);
+    // Freed memory was published and the peer waits for it.
+    void tell_room(Link& link) noexcept LINNET_REQUIRES(token_) LINNET_EXCLUDES(link.tx_lock);
+
+    // ---- sending (send.cc) ----
+    enum class Written : std::uint8_t { kAll, kPart, kNone, kBroken };
+    [[nodiscard]] Written write_packet(Tx& tx, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
+    [[nodiscard]] RingWriter::Put write_rest(Tx& tx) noexcept;
+    [[nodiscard]] Status offer_pull(Tx& tx, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept;
+    [[nodiscard]] RingWriter::Put put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
+                                              std::span<const std::byte> data) noexcept;
+    void announce(Tx& tx) noexcept;
+    void broke(Tx& tx) noexcept;
+    unsigned flush(Link& link) noexcept LINNET_REQUIRES(token_);
+
+    const Settings& settings_;
+    const Clock& clock_;
+    Log& log_;
+    Counters& rx_counters_;   // token holder
+    Counters& tx_counters_;   // any thread
+    TransportSink* sink_{nullptr};
+
+    // Constant after open().
+    EpollSet epoll_;
+    EventFd doorbell_;         // connect() was called: poll() has something to start
+    Fd listener_;
+    Fd page_fd_;
+    Mapping page_;             // our bells
+    BellPage* bells_{nullptr};
+    Probe probe_{};            // others read it to see whether they can
+    std::uint64_t own_id_{0};
+    std::vector<InetAddress> addresses_;   // of this host, here
+    Nanos connect_timeout_{};
+    std::atomic<bool> pulls_{false};       // we may try to read others' memory
+
+    ChunkTable<Link, 64, BellPage::kBells / 64> links_;
+    mutable Mutex table_lock_;
+    std::vector<std::uint32_t> free_ LINNET_GUARDED_BY(table_lock_);
+    std::vector<std::uint32_t> generations_ LINNET_GUARDED_BY(table_lock_);   // by slot: of its latest id
+    struct Request {
+        LinkId id;
+        PeerId peer;
+        LinkRole role;
+        Fd fd;
+    };
+    std::vector<Request> requests_ LINNET_GUARDED_BY(table_lock_);
+    bool closed_ LINNET_GUARDED_BY(table_lock_){false};
+    std::atomic<std::uint32_t> bell_limit_{0};   // bells that may be rung: slots that exist
+
+    mutable Role token_;
+    std::array<Link*, kMaxHot> hot_ LINNET_GUARDED_BY(token_){};
+    unsigned hot_count_ LINNET_GUARDED_BY(token_){0};
+    unsigned next_out_ LINNET_GUARDED_BY(token_){0};
+    Ticks asked_ LINNET_GUARDED_BY(token_){0};             // epoll, last
+    bool ask_now_ LINNET_GUARDED_BY(token_){true};
+    bool polling_ LINNET_GUARDED_BY(token_){false};
+    IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
+    IntrusiveList<Link> opening_ LINNET_GUARDED_BY(token_);
+    unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet
+    TimePoint due_ LINNET_GUARDED_BY(token_){TimePoint::max()};
+    alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
+    std::uint64_t rubbish_{0};
+    LogThrottle rubbish_throttle_;
+};
+
+}   // namespace linnet::shm
