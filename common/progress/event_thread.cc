@@ -27,6 +27,7 @@ void ProgressEngine::event_thread_entry(void* self) noexcept { static_cast<Progr
 void ProgressEngine::event_thread_run() noexcept
 {
     answer_measurement();
+    event_thread_woke();
     while (!stopping_.load(std::memory_order_seq_cst)) {
         set_event_state(EventThreadState::kAwake);
         if (arm_request_.load(std::memory_order_seq_cst) || host_is_away()) {
@@ -35,6 +36,26 @@ void ProgressEngine::event_thread_run() noexcept
             event_thread_parked();
         }
     }
+}
+
+void ProgressEngine::event_thread_woke() noexcept
+{
+    woke_at_ = read_ticks();
+    event_cpu_.store(current_cpu(), std::memory_order_relaxed);
+    event_runs_.store(event_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void ProgressEngine::event_thread_sleeps() noexcept
+{
+    event_busy_.store(event_busy_.load(std::memory_order_relaxed) + (read_ticks() - woke_at_), std::memory_order_relaxed);
+}
+
+// A gap between two calls of the host, less what the event thread took of it by running on the host's core: else a wake-up makes the gap long, a
+// long gap arms, and the next arrival wakes the event thread again.
+Ticks ProgressEngine::without_event_thread(Ticks gap) const noexcept
+{
+    const Ticks busy = event_busy_.load(std::memory_order_relaxed) - event_busy_at_leave_.load(std::memory_order_relaxed);
+    return busy != 0 && event_cpu_.load(std::memory_order_relaxed) == current_cpu() ? gap - std::min(gap, busy) : gap;
 }
 
 // Nobody polls, and no host thread was inside the waist just now.
@@ -60,7 +81,13 @@ void ProgressEngine::event_thread_armed() noexcept
     if (!token_.try_take()) {
         // Somebody polls. If he was there before the one who sent for us left, it is our turn after him; else he has come back.
         const auto called_off = [this]() noexcept { return !arm_request_.load(std::memory_order_seq_cst); };
-        if (called_off() || !follow(ReadyRef::to(called_off), clock_.now() + event_thread_patience(), WaitList::Place::kLast)) {
+        if (called_off()) {
+            return;
+        }
+        event_thread_sleeps();
+        const bool mine = follow(ReadyRef::to(called_off), clock_.now() + event_thread_patience(), WaitList::Place::kLast);
+        event_thread_woke();
+        if (!mine) {
             return;
         }
     }
@@ -77,7 +104,9 @@ void ProgressEngine::event_thread_armed() noexcept
         return;
     }
     std::array<EpollEvent, kEventsPerSleep> events_seen;
+    event_thread_sleeps();
     const unsigned n = event_set_.wait(events_seen, time);
+    event_thread_woke();
     stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
     for (unsigned i = 0; i < n; ++i) {
         if (events_seen[i].data.u64 == kEventBellTag) {
@@ -100,7 +129,9 @@ void ProgressEngine::event_thread_parked() noexcept
     if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst)) {
         return;
     }
+    event_thread_sleeps();
     const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), event_thread_patience());
+    event_thread_woke();
     stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
     if (result == FutexResult::kTimedOut) {
         stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);

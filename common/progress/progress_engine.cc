@@ -303,7 +303,10 @@ void ProgressEngine::enter() noexcept
     const Ticks before = stamp_.load(std::memory_order_relaxed);
     stamp_.store(now, std::memory_order_relaxed);
     if ((before & 1) == 0) {
-        const Ticks gap = now - before;
+        Ticks gap = now - before;
+        if (gap > arm_gap_) {
+            gap = without_event_thread(gap);
+        }
         last_gap_.store(gap, std::memory_order_relaxed);
         gaps_.returned(gap > arm_gap_);
     }
@@ -320,6 +323,7 @@ void ProgressEngine::leave(CallKind kind) noexcept
     const bool for_long = gaps_.leaving(kind);
     // A post may take long too: the first fragment of a large message is sent within it.
     stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
+    event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     if (for_long && open_work() > 0) {
         arm();
     } else if (arm_request_.load(std::memory_order_relaxed)) {

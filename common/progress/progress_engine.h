@@ -172,6 +172,9 @@ private:
     void event_thread_armed() noexcept LINNET_EXCLUDES(token_);
     void event_thread_parked() noexcept LINNET_EXCLUDES(token_);
     void event_thread_look_in() noexcept LINNET_EXCLUDES(token_);
+    void event_thread_woke() noexcept;
+    void event_thread_sleeps() noexcept;
+    [[nodiscard]] Ticks without_event_thread(Ticks gap) const noexcept;
     [[nodiscard]] bool host_is_away() const noexcept;
     [[nodiscard]] Nanos event_thread_patience() const noexcept;
     void set_event_state(EventThreadState s) noexcept
@@ -202,6 +205,7 @@ private:
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
     std::atomic<Ticks> last_gap_{0};
+    std::atomic<Ticks> event_busy_at_leave_{0};
     GapPredictor gaps_;
     alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};
 
@@ -217,8 +221,12 @@ private:
     std::atomic<unsigned> connected_{0};
     std::atomic<std::uint32_t> ping_{0}, pong_{0};   // start() measures with them
 
-    // the event thread
+    // the event thread; what is atomic, host threads read: how much of their time it may have taken
     bool called_by_arrival_{false};
+    Ticks woke_at_{0};
+    std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
+    std::atomic<std::uint32_t> event_runs_{0};
+    std::atomic<unsigned> event_cpu_{0};
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
@@ -229,7 +237,8 @@ private:
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0};                           // its last call
     std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
-    std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then
+    std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then,
+    std::uint32_t lost_runs_ LINNET_GUARDED_BY(token_){0};                   // and the event thread's runs
 
     Crowd crowd_;
     WaitList followers_;

@@ -58,9 +58,10 @@ void ProgressEngine::take_rings(std::span<const EpollEvent> events, unsigned n) 
 
 void ProgressEngine::give_way() noexcept
 {
+    const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
     const Ticks before = read_ticks();
     yield_cpu();
-    if (read_ticks() - before > slow_yield_) {
+    if (read_ticks() - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs) {
         crowd_.disturbed();
     } else {
         crowd_.alone();
@@ -72,16 +73,18 @@ void ProgressEngine::give_way() noexcept
 // The host has been inside the waist all the time: what passed in a sleep of ours is no gap of its.
 void ProgressEngine::still_here() noexcept { stamp_.store(read_ticks() | 1, std::memory_order_relaxed); }
 
-// Was this thread made to leave its core since the last time it was about to sleep?
+// Was this thread made to leave its core since the last time it was about to sleep, and not by our own event thread?
 void ProgressEngine::note_lost_time() noexcept
 {
     const std::uintptr_t me = this_thread_mark();
     const std::uint64_t lost = thread_context_switches().involuntary;
-    if (lost_mark_ == me && lost > lost_) {
+    const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
+    if (lost_mark_ == me && lost - lost_ > runs - lost_runs_) {
         crowd_.disturbed();
     }
     lost_mark_ = me;
     lost_ = lost;
+    lost_runs_ = runs;
 }
 
 // ---- one call of the host ----

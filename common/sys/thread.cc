@@ -99,6 +99,12 @@ void Thread::join() noexcept
 
 std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(::gettid()); }
 
+unsigned current_cpu() noexcept
+{
+    const int cpu = ::sched_getcpu();
+    return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
+}
+
 unsigned usable_cpus() noexcept
 {
     // The kernel's mask may be wider than cpu_set_t on very large machines; sched_getaffinity then refuses, and we take the online count.

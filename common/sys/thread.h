@@ -45,6 +45,7 @@ private:
 // ---- about the calling thread ----
 
 [[nodiscard]] std::uint32_t thread_id() noexcept;       // the kernel's, unique on this host
+[[nodiscard]] unsigned current_cpu() noexcept;          // may be another one by the time the caller looks at it; some 10 ns
 [[nodiscard]] unsigned usable_cpus() noexcept;          // that its affinity allows; at least 1
 [[nodiscard]] Nanos thread_cpu_time() noexcept;
 void yield_cpu() noexcept;
