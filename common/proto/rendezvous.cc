@@ -176,7 +176,8 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
     bool wrong = r == nullptr;
     if (r != nullptr) {
         MutexLock guard{peer.lock};
-        wrong = r->peer != &peer || offset > r->data.length || length > r->data.length - offset || length == 0;
+        const bool over = r->ended || r->ends_with_tx;   // its receiver said so, and only our own link still knows it
+        wrong = r->peer != &peer || over || offset > r->data.length || length > r->data.length - offset || length == 0;
         if (!wrong) {
             r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get()};
             r->staged = 0;
