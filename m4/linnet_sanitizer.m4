@@ -1,6 +1,6 @@
 dnl SPDX-License-Identifier: BSD-3-Clause
 dnl Copyright (c) 2026 the Linnet authors
-dnl LINNET_SANITIZER: --enable-sanitizer=LIST, and the short forms --enable-asan, --enable-ubsan, --enable-tsan.
+dnl LINNET_SANITIZER: --enable-sanitizer=LIST, the short forms --enable-asan, --enable-ubsan, --enable-tsan, and --enable-fuzzer.
 
 AC_DEFUN([LINNET_SANITIZER], [
     AC_ARG_ENABLE([sanitizer],
@@ -14,6 +14,11 @@ AC_DEFUN([LINNET_SANITIZER], [
     AS_IF([test "$enable_asan" != no], [linnet_sanitizers="$linnet_sanitizers${linnet_sanitizers:+,}address"])
     AS_IF([test "$enable_ubsan" != no], [linnet_sanitizers="$linnet_sanitizers${linnet_sanitizers:+,}undefined"])
     AS_IF([test "$enable_tsan" != no], [linnet_sanitizers="$linnet_sanitizers${linnet_sanitizers:+,}thread"])
+    AC_ARG_ENABLE([fuzzer],
+        [AS_HELP_STRING([--enable-fuzzer], [with clang: AddressSanitizer, UndefinedBehaviorSanitizer, and tests/fuzz_driver for libFuzzer])],
+        [], [enable_fuzzer=no])
+    AS_IF([test "$enable_fuzzer" != no], [linnet_sanitizers="fuzzer-no-link,address,undefined"])
+    AM_CONDITIONAL([FUZZER], [test "$enable_fuzzer" != no])
     AS_IF([test -n "$linnet_sanitizers"], [
         linnet_flags="-fsanitize=$linnet_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=all"
         linnet_save_CXXFLAGS=$CXXFLAGS
