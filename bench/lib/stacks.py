@@ -37,11 +37,13 @@ def _ob1(btl, **more):
     return {"pml": "ob1", "btl": btl, **more}
 
 
-def _linnet(transport, text, **more):
+def _linnet(transport, text, variant="", settings=None, **more):
     mca = {"pml": "cm", "mtl": "linnet"}
     if transport:
         mca["mtl_linnet_transports"] = transport
-    return Stack(f"linnet-{transport}" if transport else "linnet", text, mca, linnet=transport or "any", **more)
+    mca |= {f"mtl_linnet_{name}": value for name, value in (settings or {}).items()}
+    name = "-".join(part for part in ("linnet", transport, variant) if part)
+    return Stack(name, text, mca, linnet=transport or "any", **more)
 
 
 # Debian's openmpi-mca-params.conf switches mtl ofi and pml ucx off; naming them here switches them on again.
@@ -60,6 +62,8 @@ STACKS = {s.name: s for s in (
     Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
     _linnet("", "Linnet, its own choice of transport"),
     _linnet("tcp", "Linnet over TCP"),
+    _linnet("tcp", "Linnet over TCP without its event thread: what that costs, and gives", "noevent", {"event_thread": "0"}),
+    _linnet("tcp", "Linnet over TCP, threads that wait never sleep", "spin", {"progress_policy": "spin"}),
     _linnet("udp", "Linnet over UDP"),
     _linnet("eth", "Linnet over raw Ethernet frames", places=(HOSTS,)),
     _linnet("shm", "Linnet over shared memory", places=(HOST,), memory_only=True),
