@@ -74,6 +74,7 @@ public:
     [[nodiscard]] std::uint64_t handled() const { return handled_.load(std::memory_order_seq_cst); }
     [[nodiscard]] std::uint64_t overlaps() const { return overlaps_.load(); }   // polls that met another poll
     [[nodiscard]] std::uint64_t polls() const { return polls_.load(); }
+    [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
     std::function<void(std::uint64_t)> on_handled;   // on the poller's thread
 

@@ -270,7 +270,7 @@ TEST_F(ProgressEngineTest, KickReachesTheArmedEventThread)
 
 TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
 {
-    ProgressEngine& engine = make();
+    ProgressEngine& engine = make({.arm_gap = 1ms});   // a busy machine makes many gaps of less
     engine.peers_changed(1);
     // Without sleeps, which are not the subject here. First it learns.
     const auto exchange = [&] {
@@ -293,15 +293,21 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
     const std::uint64_t looks = count(Counter::kEventThreadLookIns);
     const std::uint64_t preempted = thread_context_switches().involuntary;
     const TimePoint begin = monotonic_now();
+    std::uint64_t held_up = 0;
+    TimePoint last = begin;
     for (int i = 0; i < 10'000; ++i) {
         exchange();
+        const TimePoint now = monotonic_now();
+        held_up += now - last > 200us ? 1 : 0;
+        last = now;
     }
-    const auto periods = static_cast<std::uint64_t>((monotonic_now() - begin) / 20ms) + 2;
+    const auto periods = static_cast<std::uint64_t>((last - begin) / 20ms) + 2;
     const std::uint64_t look_ins = count(Counter::kEventThreadLookIns) - looks;
     EXPECT_LE(look_ins, periods);
     // A thread that lost its core looks absent. It is believed to be back after one spurious wake-up, and its gap forgotten after three
     // more; on a quiet machine that leaves 10 in 10 000.
-    const std::uint64_t lost = thread_context_switches().involuntary - preempted;
+    // A virtual machine that loses its core sees no switch: hence the time, of which an exchange takes some 2 us.
+    const std::uint64_t lost = thread_context_switches().involuntary - preempted + held_up;
     EXPECT_LE(count(Counter::kEventThreadWakeups) - wakeups - look_ins, 10u + 5 * lost);
     EXPECT_LE(count(Counter::kEventThreadArms) - arms, 10u + 5 * lost);
     RecordProperty("wakeups", static_cast<int>(count(Counter::kEventThreadWakeups) - wakeups));
@@ -335,13 +341,15 @@ TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
     engine.work_opened();
     const Nanos cpu = thread_cpu_time();
     const TimePoint begin = monotonic_now();
-    while (monotonic_now() - begin < 300ms) {
-        host_call();
+    while (count(Counter::kAppSleepsEmpty) < 200 && monotonic_now() - begin < 20s) {
+        for (int call = 0; call < 100; ++call) {   // back to back: a look at the clock is a break to a slow machine
+            host_call();
+        }
     }
     const auto share = static_cast<double>((thread_cpu_time() - cpu).count()) / static_cast<double>((monotonic_now() - begin).count());
     // Some 0.02 without sanitizers and neighbours, 1.0 for a host that spins.
     EXPECT_LT(share, 0.2) << count(Counter::kAppSleeps) << " sleeps, " << count(Counter::kAppPolls) << " polls";
-    EXPECT_GT(count(Counter::kAppSleepsEmpty), 20u);
+    EXPECT_GE(count(Counter::kAppSleepsEmpty), 200u);
     RecordProperty("permille", static_cast<int>(share * 1000));
     engine.work_closed();
 }
@@ -359,7 +367,8 @@ TEST_F(ProgressEngineTest, HostThatComputesBetweenTestsIsNotPutToSleep)
 {
     make();
     engine_->work_opened();
-    unsigned long_calls = 0;
+    std::uint64_t long_calls = 0;
+    const std::uint64_t preempted = thread_context_switches().involuntary;
     for (int call = 0; call < 3'000; ++call) {
         const TimePoint before = monotonic_now();
         host_call();
@@ -369,7 +378,7 @@ TEST_F(ProgressEngineTest, HostThatComputesBetweenTestsIsNotPutToSleep)
         }
     }
     EXPECT_EQ(count(Counter::kAppSleeps), 0u);
-    EXPECT_LT(long_calls, 100u);
+    EXPECT_LT(long_calls, 100 + 2 * (thread_context_switches().involuntary - preempted));
     engine_->work_closed();
 }
 
@@ -378,10 +387,9 @@ TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
     ProgressEngine& engine = make({.event_thread = false, .sleep_max = 10s});
     engine.work_opened();
     for (int kind = 0; kind < 30; ++kind) {
-        const std::uint64_t sleeps = count(Counter::kAppSleeps);
         std::atomic<bool> called{false};
         std::thread other{[&] {
-            ASSERT_TRUE(eventually([&] { return engine.token().held() && source_->polls() > 0; }));
+            EXPECT_TRUE(eventually([&] { return source_->prepared(); }, 20s));
             std::this_thread::sleep_for(2ms);
             called = true;
             if (kind % 3 == 0) {
@@ -394,16 +402,17 @@ TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
             }
         }};
         const TimePoint begin = monotonic_now();
-        while (!called.load() || count(Counter::kAppSleeps) == sleeps) {
+        while (!called.load()) {
             host_call();
-            ASSERT_LT(monotonic_now() - begin, 5s) << "kind " << kind % 3;
         }
         other.join();
+        EXPECT_LT(monotonic_now() - begin, 5s) << "kind " << kind % 3;
         while (host_call(false) != 0) {
         }
         source_->deliver();    // a real event, so that the next row spins first
         host_call(false);
     }
+    EXPECT_GE(count(Counter::kAppSleeps), 15u);   // of 30; a slow machine may ring before the sleep has begun
 }
 
 TEST_F(ProgressEngineTest, SleepIsBoundedByTimers)
