@@ -110,7 +110,8 @@ TEST_P(FuzzCorpus, MutatedIsHandledWithoutHarm)
     }
     fs::remove("fuzz-last-" + std::string{target.name});
 }
-INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::Values("hello", "session", "tcp", "settings"), [](const auto& info) { return std::string{info.param}; });
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::Values("hello", "session", "tcp", "settings"),
+                         [](const auto& info) { return std::string{info.param}; });
 
 }   // namespace
 }   // namespace linnet::fuzz

@@ -586,7 +586,8 @@ std::vector<Input> session_seeds()
         with({recv, eager}), with({eager, recv}), with({eager_sync, recv, cancel}), with({eager_sync, cancel}), with({recv, rts, bulk}),
         with({rts, recv_strided, bulk, bulk}), with({large_send, grant, fin}), with({{12, 1}, large_send, grant, {14}, fin}), with({sync_send, matched}),
         with({active, active}), with({recv, rts, bulk, broken, again, recv, eager}), with({{6 + 24 * 6, 0x0c, 2, 0, 1, 1, 0, 210, 3, 1, 2, 3}, {9, 200}, recv}),
-        with({large_send, fin_unacked, {12, 1}, grant_unacked, ack, {14}}), with({{23, 165}, eager}), we_call, with({{21, 128 + 8 + 4 + 1}, eager, {21, 128 + 8 + 4 + 1}, {23, 70}}), with({{22, 80}, {22, 250}, {16, 200}}),
+        with({large_send, fin_unacked, {12, 1}, grant_unacked, ack, {14}}), with({{23, 165}, eager}), we_call,
+        with({{21, 128 + 8 + 4 + 1}, eager, {21, 128 + 8 + 4 + 1}, {23, 70}}), with({{22, 80}, {22, 250}, {16, 200}}),
     };
 }
 
