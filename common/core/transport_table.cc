@@ -6,22 +6,28 @@
 #include <array>
 
 #include "transport/loopback/loopback_transport.h"
+#include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
 
 namespace linnet::core {
 
 std::span<const TransportRow> transport_table() noexcept
 {
-    static constexpr std::array<TransportRow, 2> kTable{{
-        {"loopback", [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
-        {"tcp", [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<tcp::TcpTransport>(e.settings, e.clock, e.log, e.stats); }},
+    static constexpr std::array<TransportRow, 3> kTable{{
+        {"loopback", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
+        {"shm", false, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<shm::ShmTransport>(e.settings, e.clock, e.log, e.stats); }},
+        {"tcp", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<tcp::TcpTransport>(e.settings, e.clock, e.log, e.stats); }},
     }};
     return kTable;
 }
 
-bool transport_chosen(std::string_view setting, std::string_view name) noexcept
+bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept
 {
+    const std::string_view name = row.name;
     if (setting == "auto" || setting.empty()) {
+        return row.automatic;
+    }
+    if (name == "loopback") {
         return true;
     }
     while (!setting.empty()) {

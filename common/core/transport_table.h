@@ -23,13 +23,14 @@ struct TransportEnv {
 
 struct TransportRow {
     const char* name;   // in the setting transports
+    bool automatic;     // "auto" means this one too
     std::unique_ptr<Transport> (*make)(const TransportEnv&);
 };
 
 // In order of preference.
 [[nodiscard]] std::span<const TransportRow> transport_table() noexcept;
 
-// Is `name` chosen by the value of the setting transports ("auto", or a comma list)?
-[[nodiscard]] bool transport_chosen(std::string_view setting, std::string_view name) noexcept;
+// Is this one chosen by the value of the setting transports ("auto", or a comma list)? A process always reaches itself: loopback is, in any case.
+[[nodiscard]] bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept;
 
 }   // namespace linnet::core

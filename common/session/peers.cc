@@ -37,11 +37,11 @@ std::string name_text(const wire::EndpointName& name)
 
 // ---- peers ----
 
-Port* SessionLayer::port_for(const wire::EndpointName& name) noexcept
+Port* SessionLayer::port_for(const wire::EndpointName& name, std::size_t& at) noexcept
 {
-    for (auto& p : ports_) {
-        if (p->transport().reaches(name)) {
-            return p.get();
+    for (; at < ports_.size(); ++at) {
+        if (ports_[at]->transport().reaches(name)) {
+            return ports_[at].get();
         }
     }
     return nullptr;
@@ -102,7 +102,7 @@ Result<Session*> SessionLayer::add(const wire::EndpointName& name)
         MutexLock guard{it->second->lock};
         return adopt_name(*it->second, name) ? Result<Session*>{it->second} : Status::kInvalid;
     }
-    if (port_for(name) == nullptr) {
+    if (!reachable(name)) {
         LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(name).c_str());
         return Status::kUnreachable;
     }
@@ -119,7 +119,7 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
             return s;
         }
     }
-    if (port_for(address) == nullptr) {
+    if (!reachable(address)) {
         LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(address).c_str());
         return Status::kUnreachable;
     }

@@ -69,6 +69,8 @@ struct LinkState {
     unsigned failures{0};          // attempts in a row that came to nothing
     std::uint32_t proposed{0};     // newest epoch number that we proposed
     LinkEpoch epoch;               // newest link that both sides agreed to open
+    bool nobody{false};            // every transport that reaches it said at once that no such process is there
+    std::size_t first_port{0};     // the transports before this one failed to open; from 0 again when a link came up, or none did
     Port* port{nullptr};
     LinkId id{};
     Attempt attempt;               // while kOpening

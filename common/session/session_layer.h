@@ -160,7 +160,13 @@ private:
     // How a session ends: lost (an error for people); quietly (closing); by the peer's goodbye, whose acknowledgement may still be on its way.
     enum class Ending : std::uint8_t { kLost, kQuiet, kDeparted };
     void end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept LINNET_EXCLUDES(s.lock);
-    [[nodiscard]] Port* port_for(const wire::EndpointName& name) noexcept;
+    // The first port from number `at` on that reaches `name`; `at` becomes its number. Null: none.
+    [[nodiscard]] Port* port_for(const wire::EndpointName& name, std::size_t& at) noexcept;
+    [[nodiscard]] bool reachable(const wire::EndpointName& name) noexcept
+    {
+        std::size_t at = 0;
+        return port_for(name, at) != nullptr;
+    }
 
     const Config config_;
     SessionSink& sink_;

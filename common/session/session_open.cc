@@ -74,9 +74,13 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
     if (link.give_up_at == TimePoint::max()) {
         link.give_up_at = now + config_.connect_timeout;
     }
-    link.rejected = false;
-    Port* const port = role == LinkRole::kBulk ? s.links_[0].port : port_for(s.contact_);
-    if (port != nullptr) {
+    link.rejected = link.nobody = false;
+    const bool bulk = role == LinkRole::kBulk;
+    for (std::size_t at = link.first_port;; ++at) {
+        Port* const port = bulk ? s.links_[0].port : port_for(s.contact_, at);
+        if (port == nullptr) {
+            break;
+        }
         link.attempt = {};
         link.attempt.role = role;
         link.attempt.opener_nonce = fresh_nonce(log_);
@@ -87,13 +91,19 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             link.phase = LinkState::Phase::kOpening;
             link.port = port;
             link.id = *id;
+            link.first_port = bulk ? 0 : at;
             move_earlier(retry_due_, link.give_up_at + kGrace);
             return;
         }
+        link.nobody = !bulk && id.status() == Status::kUnreachable;
+        if (bulk) {
+            break;
+        }
     }
-    // No resources, which the transport said in the log, or no transport that reaches a peer who reached us: until connect_timeout.
+    // No resources, which the transport said in the log, or no transport that reaches a peer who reached us: until connect_timeout. Or nobody is there.
     ++link.failures;
-    retry_later(link, now + kRetryMax);
+    link.first_port = 0;
+    retry_later(link, link.nobody ? now : now + kRetryMax);
 }
 
 void SessionLayer::retry_later(LinkState& link, TimePoint at) noexcept
@@ -381,6 +391,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         if (link.phase != LinkState::Phase::kUp || link.port != &port || link.id != id) {
             return;   // the session ended meanwhile
         }
+        link.first_port = 0;
         link.up_since = clock_.now();
         link.heard_at_up = s->heard_;
         if (role == LinkRole::kLane) {
@@ -509,6 +520,14 @@ void SessionLayer::link_failed(Session& s, LinkRole role, bool up, Status why, s
                 return;
             }
         }
+        std::size_t other = link.first_port + 1;
+        if (!up && !link.rejected && role == LinkRole::kLane && port_for(s.contact_, other) != nullptr) {
+            LINNET_LOG(log_, kInfo, "%.*s; trying another transport", static_cast<int>(text.size()), text.data());
+            link.first_port = other;
+            open_link(s, role);
+            return;
+        }
+        link.first_port = 0;
         ++link.failures;
         const bool soft = link.reason == wire::RejectReason::kYield || link.reason == wire::RejectReason::kBusy || link.reason == wire::RejectReason::kStale;
         const bool for_good = !up && link.rejected && !soft;
@@ -536,6 +555,8 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
     Port* drop_port = nullptr;
     LinkId drop_id{};
     bool give_up = false;
+    bool nobody = false;
+    bool was_up = false;
     TimePoint next = TimePoint::max();
     {
         MutexLock guard{s.lock};
@@ -553,7 +574,9 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         }
         if (link.phase == LinkState::Phase::kWaiting && now >= link.retry_at) {
             ++events;
-            give_up = now >= link.give_up_at;
+            nobody = link.nobody;
+            was_up = s.was_up_;
+            give_up = nobody || now >= link.give_up_at;
             if (!give_up) {
                 open_link(s, role);
             }
@@ -572,7 +595,9 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
     }
     if (give_up) {
         const bool closing = closing_.load(std::memory_order_relaxed);
-        end_session(s, Status::kUnreachable, "no connection came up within connect_timeout", closing ? Ending::kQuiet : Ending::kLost);
+        end_session(s, nobody && was_up ? Status::kPeerDown : Status::kUnreachable,
+                    nobody ? "no such process is on this host any more" : "no connection came up within connect_timeout",
+                    closing ? Ending::kQuiet : Ending::kLost);
         return TimePoint::max();
     }
     return next;

@@ -20,6 +20,8 @@ constexpr std::uint32_t kCoolWhenOvertaken = 64;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
+// Without hot sockets: when so much time, in ticks of some GHz, has passed; at 2 us the question is a small part of a poll that serves other transports.
+constexpr Ticks kEpollPause = 5'000;
 constexpr unsigned kEventsAtOnce = 32;
 
 constexpr TransportCaps kCaps{
@@ -385,8 +387,9 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     LINNET_ASSERT(!polling_);
     polling_ = true;
     unsigned done = poll_hot(budget);
-    if (hot_count_ == 0 || ++passes_ >= epoll_gap_ || writers_waiting_.load(std::memory_order_relaxed) != 0) {
+    if ((hot_count_ == 0 ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
+        asked_ = hot_count_ == 0 ? read_ticks() : asked_;
         done += poll_epoll(budget);
         if (due_ != TimePoint::max() || listen_again_ != TimePoint::max()) {
             done += run_timers();

@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
+#include "progress/ticks.h"
 #include "stats/counters.h"
 #include "sync/chunk_table.h"
 #include "sync/lock.h"
@@ -161,6 +162,7 @@ private:
     std::array<Link*, kMaxHot> hot_ LINNET_GUARDED_BY(token_){};
     unsigned hot_count_ LINNET_GUARDED_BY(token_){0};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};      // since epoll was asked
+    Ticks asked_ LINNET_GUARDED_BY(token_){0};          // epoll, last, without hot sockets
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool polling_ LINNET_GUARDED_BY(token_){false};
     IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
