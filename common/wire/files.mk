@@ -5,6 +5,8 @@
 noinst_LTLIBRARIES += liblinnet-wire.la
 liblinnet_la_LIBADD += liblinnet-wire.la
 liblinnet_wire_la_SOURCES = \
+    wire/crc32c.h \
+    wire/frame.h \
     wire/hello.h \
     wire/name.h \
     wire/packet.h

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Machine: connections, what is given to them, and events.
+#include "flow/machine.h"
+
+#include <algorithm>
+#include <new>
+
+namespace linnet::flow {
+
+Machine::Machine(const Config& config, FramePool& tx, FramePool& rx)
+    : config_{config},
+      tx_pool_{tx},
+      rx_pool_{rx},
+      pool_{config.ring_frames > config.control_reserve ? config.ring_frames - config.control_reserve : 0},
+      trains_tx_{config.trains},
+      trains_rx_{config.trains}
+{
+    LINNET_ASSERT(config.trains_open >= 1 && config.trains_open <= kTrains);
+    // Made in advance, so that the data path finds them.
+    std::vector<TrainTx*> tx_made;
+    std::vector<TrainRx*> rx_made;
+    for (std::uint32_t i = 0; i < config.trains; ++i) {
+        tx_made.push_back(trains_tx_.create());
+        rx_made.push_back(trains_rx_.create());
+    }
+    for (std::uint32_t i = 0; i < config.trains; ++i) {
+        if (tx_made[i] != nullptr) {
+            trains_tx_.destroy(*tx_made[i]);
+        }
+        if (rx_made[i] != nullptr) {
+            trains_rx_.destroy(*rx_made[i]);
+        }
+    }
+}
+
+Machine::~Machine()
+{
+    for (const auto& c : table_) {
+        if (c != nullptr) {
+            const ConnectionId id = c->id;
+            close(id);
+            while (take_back(id).kind != Event::Kind::kNone) {
+            }
+        }
+    }
+    if (lent_out_ != FramePool::kNone) {
+        rx_pool_.release(lent_out_);
+    }
+}
+
+// ---- table ----
+
+Connection* Machine::get(ConnectionId id) const noexcept
+{
+    const auto place = static_cast<std::uint32_t>(id.value);
+    Connection* const c = place < table_.size() ? table_[place].get() : nullptr;
+    return c != nullptr && c->id == id ? c : nullptr;
+}
+
+Connection* Machine::by_wire(std::uint64_t wire_id) const noexcept
+{
+    const std::uint64_t place = wire_id % kMaxConnections;
+    Connection* const c = place < table_.size() ? table_[place].get() : nullptr;
+    return c != nullptr && c->own_wire_id == wire_id ? c : nullptr;
+}
+
+Result<ConnectionId> Machine::add(const Opening& opening, TimePoint now)
+{
+    try {
+        if (free_.empty()) {
+            if (table_.size() == kMaxConnections) {
+                return Status::kNoMemory;
+            }
+            free_.reserve(table_.size() + 1);
+            heap_.reserve(table_.size() + 1);
+            table_.emplace_back();
+            free_.push_back(static_cast<std::uint32_t>(table_.size() - 1));
+        }
+        auto c = std::make_unique<Connection>();
+        if (opening.role == Role::kLane) {
+            c->lane = std::make_unique<Lane>(opening.first_number);
+        } else {
+            c->bulk = std::make_unique<Bulk>(opening.first_number);
+        }
+        const std::uint32_t place = free_.back();
+        free_.pop_back();
+        c->id = ConnectionId{++generations_ << 32 | place};
+        c->own_wire_id = (opening.own_secret & ~std::uint64_t{kMaxConnections - 1}) | place;
+        c->own_incarnation = opening.own_incarnation;
+        c->epoch = opening.epoch;
+        c->mac = opening.mac;
+        c->mac_key = opening.mac_key;
+        c->route = opening.route;
+        c->limit = opening.first_number + config_.first_credit;
+        c->line.start(opening.first_number, config_.first_credit);
+        c->told_limit = c->line.limit();
+        c->heard = now;
+        table_[place] = std::move(c);
+        ++live_;
+        return table_[place]->id;
+    } catch (const std::bad_alloc&) {
+        return Status::kNoMemory;
+    }
+}
+
+std::uint64_t Machine::wire_id(ConnectionId id) const noexcept
+{
+    const Connection* const c = get(id);
+    return c != nullptr ? c->own_wire_id : 0;
+}
+
+void Machine::connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->phase != Connection::Phase::kOpening) {
+        return;
+    }
+    c->phase = Connection::Phase::kUp;
+    c->peer_wire_id = peer_id;
+    c->peer_incarnation = peer_incarnation;
+    c->heard = now;
+    if (config_.timing.keep_alive != Nanos{0}) {
+        c->keep_at = now + config_.timing.keep_alive;
+    }
+    want_send(*c);   // what was written before
+    arm(*c);
+}
+
+void Machine::close(ConnectionId id) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->phase == Connection::Phase::kClosing) {
+        return;
+    }
+    c->phase = Connection::Phase::kClosing;
+    const auto unlink = [c]<int N>(std::integral_constant<int, N>) {
+        if (static_cast<ListLinkOf<N>&>(*c).linked()) {
+            IntrusiveList<Connection, ListLinkOf<N>>::remove(*c);
+        }
+    };
+    unlink(std::integral_constant<int, 0>{});
+    unlink(std::integral_constant<int, 1>{});
+    unlink(std::integral_constant<int, 2>{});
+    unlink(std::integral_constant<int, 3>{});
+    unlink(std::integral_constant<int, 4>{});
+    unlink(std::integral_constant<int, 5>{});
+    unschedule(*c);
+    c->line.end(pool_);
+    if (c->lane != nullptr) {
+        c->lane->tx.clear(tx_pool_);
+        c->lane->rx.clear(rx_pool_);
+        frames_released();
+    }
+    feed_starved();
+}
+
+Event Machine::take_back(ConnectionId id) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->phase != Connection::Phase::kClosing) {
+        return {};
+    }
+    if (c->bulk != nullptr) {
+        Event e = bulk_event(*c);
+        if (e.kind != Event::Kind::kNone) {
+            return e;
+        }
+        if (TrainTx* const t = c->bulk->tx.take_any(); t != nullptr) {
+            e = {.kind = Event::Kind::kBulkSent, .connection = id, .cookie = t->cookie, .ok = false};
+            trains_tx_.destroy(*t);
+            return e;
+        }
+        while (TrainRx* const t = c->bulk->rx.take_any()) {
+            const bool landing = t->landing_known;
+            const std::size_t whole = std::size_t{t->got.count_leading(t->blocks)} * t->block_bytes;
+            e = {.kind = Event::Kind::kTrainDone, .connection = id, .cookie = t->cookie, .landed = std::min(whole, t->landed()), .ok = false};
+            trains_rx_.destroy(*t);
+            if (landing) {
+                return e;
+            }
+        }
+    }
+    const auto place = static_cast<std::uint32_t>(id.value);
+    table_[place].reset();
+    free_.push_back(place);   // reserved by add()
+    --live_;
+    return {};
+}
+
+TimePoint Machine::last_heard(ConnectionId id) const noexcept
+{
+    const Connection* const c = get(id);
+    return c != nullptr ? c->heard : TimePoint{};
+}
+
+bool Machine::all_acked(ConnectionId id) const noexcept
+{
+    const Connection* const c = get(id);
+    return c == nullptr || c->tx_idle();
+}
+
+void Machine::set_ring_frames(std::uint32_t frames) noexcept
+{
+    pool_.set_capacity(frames > config_.control_reserve ? frames - config_.control_reserve : 0);
+    feed_starved();
+}
+
+// ---- what the owner gives ----
+
+bool Machine::write_lane(ConnectionId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->lane == nullptr || c->phase == Connection::Phase::kClosing) {
+        return false;
+    }
+    LINNET_ASSERT(head.size() + payload.size() <= lane_packet_max());
+    if (!c->lane->tx.write(head, payload, lane_payload(), tx_pool_)) {
+        c->refused = true;
+        if (!static_cast<ListLinkOf<5>&>(*c).linked()) {
+            unbuffered_.push_back(*c);
+        }
+        return false;
+    }
+    want_send(*c);
+    return true;
+}
+
+Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->bulk == nullptr || c->phase == Connection::Phase::kClosing) {
+        return Status::kPeerDown;
+    }
+    LINNET_ASSERT(payload.size() <= train_max() && head.body_bytes.get() == payload.size());
+    TrainTx* const t = c->bulk->tx.full(config_.trains_open) ? nullptr : trains_tx_.create();
+    if (t == nullptr) {
+        c->refused = true;
+        if (!static_cast<ListLinkOf<5>&>(*c).linked()) {
+            unbuffered_.push_back(*c);
+        }
+        return Status::kAgain;
+    }
+    t->head = head;
+    t->payload = payload;
+    t->cookie = cookie;
+    t->block_bytes = static_cast<std::uint16_t>(block_payload());
+    t->blocks = static_cast<std::uint16_t>(wire::train_blocks(payload.size(), block_payload()));
+    c->bulk->tx.add(*t);
+    want_send(*c);
+    return Status::kInProgress;
+}
+
+// ---- events ----
+
+void Machine::queue_event(Connection& c) noexcept
+{
+    if (!static_cast<ListLinkOf<2>&>(c).linked()) {
+        events_.push_back(c);
+    }
+}
+
+// Room came about, in a pool or a window: whoever was refused may try again.
+void Machine::frames_released() noexcept
+{
+    while (Connection* const c = unbuffered_.pop_front()) {
+        c->refused = false;
+        c->writable = true;
+        queue_event(*c);
+    }
+}
+
+Event Machine::bulk_event(Connection& c) noexcept
+{
+    Bulk& b = *c.bulk;
+    if (TrainRx* const t = b.finished.pop_front(); t != nullptr) {
+        const Event e{.kind = Event::Kind::kTrainDone, .connection = c.id, .cookie = t->cookie, .landed = t->landed()};
+        trains_rx_.destroy(*t);
+        return e;
+    }
+    if (TrainTx* const t = b.tx.take_done(b.acked, b.sacked); t != nullptr) {
+        const Event e{.kind = Event::Kind::kBulkSent, .connection = c.id, .cookie = t->cookie};
+        trains_tx_.destroy(*t);
+        frames_released();
+        return e;
+    }
+    return {};
+}
+
+Event Machine::next_event() noexcept
+{
+    while (Connection* const c = events_.front()) {
+        if (c->bulk != nullptr) {
+            if (const Event e = bulk_event(*c); e.kind != Event::Kind::kNone) {
+                return e;
+            }
+        }
+        if (c->writable) {
+            c->writable = false;
+            return {.kind = Event::Kind::kWritable, .connection = c->id};
+        }
+        events_.remove(*c);
+        if (c->was_reset) {
+            c->was_reset = false;
+            return {.kind = Event::Kind::kReset, .connection = c->id};
+        }
+    }
+    return {};
+}
+
+}   // namespace linnet::flow

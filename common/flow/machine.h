@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Machine: reliability over an unreliable datagram link; what transport/udp and transport/eth are made of.
+//
+// What it is   A state machine without I/O. It is told of time, of frames that arrived and of what to send; it answers what to put on the network and what to
+//              hand up. One Machine per socket or ring; it holds any number of connections (a link of the transport is one connection: lane or bulk).
+// Owner        A transport. The memory of the frame pools is lent by it, and so is bulk payload, until the machine gives it back.
+// Threads      One at a time, by the owner's lock. No call goes out of the machine, so that lock is never held during a sink call.
+// Blocking     Never. After add(), which makes room, nothing is allocated except train records, bounded and made in advance.
+// Failure      Whatever arrives is checked; what no correct peer sends is dropped and counted (Drop). A connection never fails by itself: silence is the
+//              session's affair, and evidence (a reset) comes as an event.
+//
+// How a transport uses it, under its lock except where it says otherwise:
+//   sending     write_lane() copies a packet into retained frames; that copy is the only one, repetitions go out of it, so the caller has its memory back
+//               at once (all_written). Refused: answer a short count; Event::kWritable follows. give_bulk() keeps a pointer instead: blocks leave
+//               straight from the user's memory, first time and again, until Event::kBulkSent.
+//   flushing    produce() fills TxFrames: a head in the caller's memory and one payload span (retained frame or user's memory). Frames of one connection stand
+//               next to each other and, but the last, are of equal size: one GSO send, or one slot each of a ring or sendmmsg. What the
+//               network refuses goes back by not_sent() at once, before any other call.
+//   arriving    receive() per frame. Received::lane is the next piece of the lane's byte stream, inside the frame itself: parse it like a TCP stream, a
+//               long packet's payload copied once, to where the sink wants it. Then more_lane() until false. Received::landing asks where a
+//               train goes: ask the sink without the lock, then land(). Blocks after that are copied to their place by receive(); a reader that scatters may
+//               aim at next_block() beforehand: a block that already lies there is not copied.
+//               Then take events by next_event().
+//   time        run() when next_timer() has come; before sleeping, flush_acks() and produce().
+//   ending      close(), then take_back() until it says kNone: borrowed bulk payload and unfinished landings return. After close() nothing is written anywhere.
+// Trains of one connection may begin and end out of order when more than one is open (Config::trains_open); a sink that cannot have that sets it to 1.
+// See          docs/flow.md
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "base/status.h"
+#include "flow/connection.h"
+#include "flow/credit.h"
+#include "flow/frame_pool.h"
+#include "flow/timing.h"
+#include "mem/pool.h"
+#include "wire/frame.h"
+
+namespace linnet::flow {
+
+// Why a frame was dropped.
+enum class Drop : std::uint8_t {
+    kNone,
+    kBadHead,        // too short, another version or kind, a length that is not there
+    kUnknown,        // no such connection: reset() may answer it
+    kIncarnation,    // another process at the same place
+    kEpoch,          // an older link
+    kCheck,          // CRC or MAC
+    kImplausible,    // acknowledges or returns what cannot be, or is of the wrong kind for the role
+    kDuplicate,
+    kBeyondCredit,
+    kNoBuffer,
+    kMismatch,       // a block that contradicts its train, a pull that makes no sense
+    kStale,          // about a train that is over
+    kCount
+};
+
+struct MachineStats {
+    std::array<std::uint64_t, static_cast<std::size_t>(Drop::kCount)> drops{};
+    std::uint64_t frames_in{0}, frames_out{0}, acks_out{0}, pulls_out{0}, probes_out{0};
+    std::uint64_t lane_again{0}, blocks_again{0};   // sent again
+    std::uint64_t timeouts{0}, spurious{0}, credit_stalls{0}, credit_returns{0};
+};
+
+// One frame to put on the network, for the connection's `route`.
+struct TxFrame {
+    ConnectionId connection;
+    void* route{nullptr};
+    std::uint16_t head_bytes{0};
+    std::uint16_t index{0};       // block
+    wire::FrameKind kind{wire::FrameKind::kNone};
+    std::uint32_t number{0};
+    std::span<const std::byte> payload;   // valid until the next call of the machine
+    std::array<std::byte, wire::kMaxFrameHead> head;
+};
+
+struct Event {
+    enum class Kind : std::uint8_t { kNone, kWritable, kBulkSent, kTrainDone, kReset } kind{Kind::kNone};
+    ConnectionId connection{};
+    void* cookie{nullptr};      // kBulkSent: of give_bulk(); kTrainDone: of land()
+    std::size_t landed{0};      // kTrainDone: bytes in place, counted from the start
+    bool ok{true};              // false only from take_back()
+};
+
+struct Received {
+    Drop drop{Drop::kNone};
+    ConnectionId connection{};
+    std::span<const std::byte> lane;          // in order: hand it on now
+    const wire::BulkHead* landing{nullptr};   // where does this train go? Valid until land()
+    std::uint32_t train{0};
+};
+
+class Machine {
+public:
+    struct Config {
+        std::size_t frame_bytes{1472};         // head and payload: what one datagram or Ethernet frame takes
+        std::uint32_t ring_frames{256};        // places of the receive ring, measured; a veth holds 256
+        std::uint32_t control_reserve{32};     // of them never lent, so that acknowledgements and pulls find room
+        std::uint32_t first_credit{2};         // what a peer may send before it was granted anything
+        std::uint32_t bulk_share{256};         // most blocks lent to one peer (a lane's most is its window)
+        unsigned trains_open{4};               // per connection and direction
+        std::uint32_t trains{64};              // records in all, each direction
+        std::uint32_t ack_every{8};            // frames
+        unsigned quantum{32};                  // data frames of one connection in a row: one GSO send
+        bool crc{false};
+        Timing timing;
+    };
+    struct Opening {
+        Role role{Role::kLane};
+        void* route{nullptr};                  // the owner's: the address
+        std::uint64_t own_secret{0};           // random; the low bits are replaced by the place in the table
+        std::uint32_t own_incarnation{0};
+        std::uint16_t epoch{0};
+        std::uint32_t first_number{0};         // of lane frames and credit counts, the same on both sides; tests start near the wrap
+        SipKey mac_key{};
+        bool mac{false};
+    };
+
+    // The pools are borrowed. `tx` buffers hold lane frames until acknowledged, `rx` those that came too early; each at least frame_bytes.
+    Machine(const Config& config, FramePool& tx, FramePool& rx);
+    ~Machine();
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    // ---- connections ----
+    // A connection that can receive nothing yet. Its number on the wire, which the peer must put into its frames, is wire_id(). kNoMemory.
+    [[nodiscard]] Result<ConnectionId> add(const Opening& opening, TimePoint now);
+    [[nodiscard]] std::uint64_t wire_id(ConnectionId id) const noexcept;
+    // What the peer said when the connection was opened.
+    void connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now) noexcept;
+    void close(ConnectionId id) noexcept;
+    [[nodiscard]] Event take_back(ConnectionId id) noexcept;   // kNone: the connection is gone
+    [[nodiscard]] TimePoint last_heard(ConnectionId id) const noexcept;
+    [[nodiscard]] std::size_t connections() const noexcept { return live_; }
+
+    // ---- sending ----
+    [[nodiscard]] std::size_t lane_payload() const noexcept { return config_.frame_bytes - sizeof(wire::FrameHead) - wire::kMacBytes; }
+    [[nodiscard]] std::size_t block_payload() const noexcept { return lane_payload() - sizeof(wire::BlockHead); }
+    [[nodiscard]] std::size_t lane_packet_max() const noexcept { return lane_payload() * (kLaneWindow / 2); }
+    [[nodiscard]] std::size_t train_max() const noexcept { return block_payload() * wire::kMaxTrainBlocks; }
+    // A lane packet of at most lane_packet_max(). False: no room, kWritable comes.
+    [[nodiscard]] bool write_lane(ConnectionId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
+    // A bulk packet of at most train_max(), borrowed until kBulkSent. kAgain: too many open, kWritable comes.
+    [[nodiscard]] Status give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept;
+    // Returns how many of `out` were filled; 0: nothing to send.
+    [[nodiscard]] std::size_t produce(TimePoint now, std::span<TxFrame> out) noexcept;
+    void not_sent(std::span<const TxFrame> frames) noexcept;
+    // Everything that was written has been acknowledged.
+    [[nodiscard]] bool all_acked(ConnectionId id) const noexcept;
+
+    // ---- receiving ----
+    [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now) noexcept;
+    // More of the lane, kept since it came too early. Valid until the next call of the machine.
+    [[nodiscard]] bool more_lane(ConnectionId id, std::span<const std::byte>& bytes) noexcept;
+    // The answer to Received::landing; places the block that asked. `to` null or room short: the rest is discarded.
+    void land(const Received& asked, std::byte* to, std::size_t room, void* cookie, TimePoint now) noexcept;
+    // Where the next block of a train in landing is expected; empty: nowhere.
+    [[nodiscard]] std::span<std::byte> next_block(ConnectionId id) noexcept;
+    [[nodiscard]] Event next_event() noexcept;
+    // The answer to a frame that was dropped as kUnknown. The owner limits its rate.
+    [[nodiscard]] static wire::FrameHead reset(const wire::FrameHead& frame) noexcept;
+
+    // ---- time ----
+    void run(TimePoint now) noexcept;
+    [[nodiscard]] TimePoint next_timer() const noexcept { return heap_.empty() ? TimePoint::max() : heap_.front()->scheduled; }
+    // The owner begins or stops to poll: peers wait longer for one that sleeps.
+    void set_polling(bool polling) noexcept { polling_ = polling; }
+    void flush_acks() noexcept;
+
+    [[nodiscard]] const MachineStats& stats() const noexcept { return stats_; }
+    [[nodiscard]] const CreditPool& credit() const noexcept { return pool_; }
+    void set_ring_frames(std::uint32_t frames) noexcept;
+
+private:
+    static constexpr std::uint32_t kMaxConnections = 1u << 20;
+    // ---- table (machine.cc) ----
+    [[nodiscard]] Connection* get(ConnectionId id) const noexcept;
+    [[nodiscard]] Connection* by_wire(std::uint64_t wire_id) const noexcept;
+    void queue_event(Connection& c) noexcept;
+    void frames_released() noexcept;
+    [[nodiscard]] Event bulk_event(Connection& c) noexcept;
+
+    // ---- timers (timers.cc) ----
+    void arm(Connection& c) noexcept;
+    void sift_up(std::size_t i) noexcept;
+    void sift_down(std::size_t i) noexcept;
+    void unschedule(Connection& c) noexcept;
+    [[nodiscard]] TimePoint deadline(const Connection& c) const noexcept;
+    void run_connection(Connection& c, TimePoint now) noexcept;
+    void probe_due(Connection& c, TimePoint now) noexcept;
+    void restart_probe(Connection& c, TimePoint now) noexcept;
+    void return_credit(Connection& c, TimePoint now) noexcept;
+    void ask_for_credit(Connection& c, TimePoint now) noexcept;
+    void detect_losses(Connection& c, TimePoint now) noexcept;
+
+    // ---- sending (produce.cc) ----
+    void want_send(Connection& c) noexcept;
+    void want_control(Connection& c) noexcept;
+    void want_ack(Connection& c) noexcept;
+    [[nodiscard]] bool can_send_data(const Connection& c) const noexcept;
+    std::size_t produce_control(Connection& c, TimePoint now, std::span<TxFrame> out) noexcept;
+    std::size_t produce_data(Connection& c, TimePoint now, std::span<TxFrame> out) noexcept;
+    void seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<const std::byte> extra, TimePoint now) noexcept;
+    [[nodiscard]] static std::uint64_t frame_mac(const SipKey& key, const wire::FrameHead& h, std::span<const std::byte> extra,
+                                                 std::span<const std::byte> payload) noexcept;
+    void data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept;
+    void pull_frame(Connection& c, TrainRx& t, TimePoint now, TxFrame& f) noexcept;
+
+    // ---- receiving (receive.cc) ----
+    [[nodiscard]] Drop admit(std::span<const std::byte> frame, wire::FrameHead& h, std::span<const std::byte>& body, Connection*& c) noexcept;
+    [[nodiscard]] static bool plausible(const Connection& c, const wire::FrameHead& h) noexcept;
+    void take_head(Connection& c, const wire::FrameHead& h, TimePoint now) noexcept;
+    void take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept;
+    void receive_lane(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept;
+    void receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept;
+    [[nodiscard]] Drop receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept;
+    [[nodiscard]] Drop receive_reset(const wire::FrameHead& h) noexcept;
+    void place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept;
+    void data_arrived(Connection& c, bool at_once, TimePoint now) noexcept;
+    void release_shown() noexcept;
+    void lend(Connection& c) noexcept;
+    void feed_starved() noexcept;
+    [[nodiscard]] std::uint32_t most_of(const Connection& c) const noexcept { return c.lane != nullptr ? kLaneWindow : config_.bulk_share; }
+    [[nodiscard]] bool check(const Connection& c, wire::FrameHead h, std::span<const std::byte> frame, std::span<const std::byte> body) const noexcept;
+    void drop(Received& r, Drop why) noexcept;
+
+    const Config config_;
+    FramePool& tx_pool_;
+    FramePool& rx_pool_;
+    CreditPool pool_;
+    Pool<TrainTx> trains_tx_;
+    Pool<TrainRx> trains_rx_;
+    MachineStats stats_;
+    bool polling_{true};
+    FramePool::Index lent_out_{FramePool::kNone};   // what the last more_lane() showed
+    std::span<const std::byte> pending_payload_;    // of the block that waits for land()
+    unsigned pending_index_{0};
+
+    std::vector<std::unique_ptr<Connection>> table_;
+    std::vector<std::uint32_t> free_;
+    std::size_t live_{0};
+    std::uint64_t generations_{0};
+    std::vector<Connection*> heap_;                 // by `scheduled`, earliest first
+    IntrusiveList<Connection, ListLinkOf<0>> control_;
+    IntrusiveList<Connection, ListLinkOf<1>> data_;
+    IntrusiveList<Connection, ListLinkOf<2>> events_;
+    IntrusiveList<Connection, ListLinkOf<3>> starved_;      // would be lent more if there were more
+    IntrusiveList<Connection, ListLinkOf<4>> delayed_;      // acknowledgements that wait for a frame to ride on
+    IntrusiveList<Connection, ListLinkOf<5>> unbuffered_;   // writers that found the pool of frames or trains empty
+};
+
+}   // namespace linnet::flow

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Timing: round-trip estimate, reordering window, probe timeout. Pure.
+//
+// After RFC 6298 (estimate), RFC 8985 (RACK-TLP) and RFC 9002 (probe timeout), with the floors of a local network.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace linnet::flow {
+
+struct Timing {
+    // A peer that polls answers within a round trip; one that sleeps or lost its core is silent for a scheduler's slice (4 ms at 250 Hz). Shorter
+    // floors resend for nothing, longer ones make a lost tail cost more than a millisecond.
+    Nanos probe_floor_polling{std::chrono::microseconds{200}};
+    Nanos probe_floor_sleeping{std::chrono::milliseconds{5}};
+    Nanos probe_max{std::chrono::milliseconds{200}};
+    Nanos ack_delay{std::chrono::microseconds{50}};        // an acknowledgement waits this long for a frame to ride on
+    Nanos reorder_floor{std::chrono::microseconds{20}};    // frames of one path overtake each other by less
+    Nanos idle_return{std::chrono::milliseconds{10}};      // unused credit goes back after this
+    Nanos keep_alive{std::chrono::seconds{10}};            // of silence; 0: never
+};
+
+class RttEstimate {
+public:
+    void sample(Nanos rtt) noexcept
+    {
+        rtt = std::max(rtt, Nanos{1});
+        latest_ = rtt;
+        if (smoothed_ == Nanos{0}) {
+            smoothed_ = rtt;
+            variation_ = rtt / 2;
+            least_ = rtt;
+            return;
+        }
+        const Nanos error = rtt > smoothed_ ? rtt - smoothed_ : smoothed_ - rtt;
+        variation_ += (error - variation_) / 4;
+        smoothed_ += (rtt - smoothed_) / 8;
+        least_ = std::min(least_, rtt);
+    }
+    [[nodiscard]] bool known() const noexcept { return smoothed_ != Nanos{0}; }
+    [[nodiscard]] Nanos smoothed() const noexcept { return smoothed_; }
+    [[nodiscard]] Nanos variation() const noexcept { return variation_; }
+    [[nodiscard]] Nanos latest() const noexcept { return latest_; }
+    [[nodiscard]] Nanos least() const noexcept { return least_; }
+
+private:
+    Nanos smoothed_{0};
+    Nanos variation_{0};
+    Nanos latest_{0};
+    Nanos least_{0};
+};
+
+// How much later than expected a frame may come before it counts as lost. `widened`: how often that was found wrong, up to 4.
+[[nodiscard]] inline Nanos reorder_window(const Timing& t, const RttEstimate& rtt, unsigned widened) noexcept
+{
+    return std::max(t.reorder_floor, rtt.least() / 4) * (1 + widened);
+}
+
+// From the last frame sent or the last news, whichever is later, to a probe. `backoff`: probes in a row without news.
+[[nodiscard]] inline Nanos probe_timeout(const Timing& t, const RttEstimate& rtt, bool peer_polls, unsigned backoff) noexcept
+{
+    const Nanos floor = peer_polls ? t.probe_floor_polling : t.probe_floor_sleeping;
+    const Nanos wait = rtt.known() ? rtt.smoothed() + 4 * rtt.variation() + t.ack_delay : Nanos{0};
+    return std::min(std::max(wait, floor) * (1 << std::min(backoff, 10u)), t.probe_max);
+}
+
+}   // namespace linnet::flow

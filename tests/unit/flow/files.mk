@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+
+test_programs += unit_flow_test
+seeded_programs += unit_flow_test
+unit_flow_test_SOURCES = \
+    unit/flow/flow_sim_test.cc \
+    unit/flow/machine_test.cc \
+    unit/flow/sim.cc \
+    unit/flow/sim.h
+unit_flow_test_LDADD = $(TEST_LIBS) $(libs_flow)

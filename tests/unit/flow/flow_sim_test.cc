@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// flow over a simulated network: schedules of faults by seed, recovery times, goodput. LINNET_TEST_SEED repeats one schedule (with LINNET_TEST_RUNS=1),
+// LINNET_TEST_RUNS sets how many there are.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "support/seed.h"
+#include "unit/flow/sim.h"
+
+namespace linnet::flow::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t runs(std::uint64_t fallback)
+{
+    const char* text = std::getenv("LINNET_TEST_RUNS");
+    return text == nullptr || *text == '\0' ? fallback : std::strtoull(text, nullptr, 0);
+}
+
+template <class T>
+T one_of(std::mt19937_64& random, std::initializer_list<T> values)
+{
+    return *(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size()));
+}
+
+PathFaults random_faults(std::mt19937_64& random)
+{
+    PathFaults f;
+    f.loss = one_of(random, {0.0, 0.0, 0.001, 0.01, 0.05, 0.2});
+    f.burst = one_of(random, {0.0, 0.0, 0.3});
+    f.burst_time = one_of<Nanos>(random, {5us, 100us, 5ms});
+    f.again = one_of(random, {0.0, 0.0, 0.05});
+    f.overtake = one_of(random, {0.0, 0.0, 0.01, 0.3});
+    f.jitter = one_of<Nanos>(random, {5us, 50us, 500us});
+    f.delay = one_of<Nanos>(random, {1us, 10us, 10us, 200us});
+    f.bytes_per_ns = one_of(random, {0.125, 1.25, 6.0});
+    f.not_sent = one_of(random, {0.0, 0.0, 0.1});
+    return f;
+}
+
+Machine::Config random_config(std::mt19937_64& random)
+{
+    Machine::Config c;
+    c.frame_bytes = one_of<std::size_t>(random, {256, 400, 1472});
+    c.ring_frames = one_of(random, {32u, 40u, 64u, 256u});   // 32: nothing to lend
+    c.trains_open = one_of(random, {1u, 4u, 8u});
+    c.bulk_share = one_of(random, {8u, 64u, 256u});
+    c.crc = random() % 2 == 0;
+    return c;
+}
+
+void give_work(Host& h)
+{
+    auto& random = h.sim.random;
+    for (std::uint64_t n = random() % 40; n != 0; --n) {
+        h.send_lane(random() % 4 == 0 ? random() % h.machine.lane_payload() * 3 : random() % 100);
+    }
+    for (std::uint64_t n = random() % 6; n != 0; --n) {
+        const std::size_t bytes = random() % (random() % 3 == 0 ? 60'000 : 3000);
+        h.send_bulk(bytes, random() % 4 == 0 ? random() % (bytes + 1) : bytes);
+    }
+}
+
+// One schedule. Returns what went wrong.
+std::string run_schedule(std::uint64_t seed)
+{
+    Sim sim{seed};
+    auto& random = sim.random;
+    const Machine::Config config = random_config(random);
+    Host& a = sim.add(config, one_of<std::size_t>(random, {34, 64, 256}), one_of<std::size_t>(random, {1, 8, 128}));
+    Host& b = sim.add(config);
+    const bool mac = random() % 8 == 0;
+    const std::uint32_t first = random() % 2 == 0 ? 0 : 0xfffffff0u;
+    a.join(b, first, mac);
+    for (Host* h : {&a, &b}) {
+        h->path = random_faults(random);
+        h->path.corrupt = config.crc || mac ? one_of(random, {0.0, 0.0, 0.02}) : 0;
+        h->asleep = random() % 5 == 0;
+        h->wake_after = one_of<Nanos>(random, {20us, 1ms});
+        h->ring_max = config.ring_frames;
+        give_work(*h);
+    }
+    if (random() % 4 == 0) {   // one of them restarts: frames of the old connections are still on their way
+        sim.run([] { return false; }, one_of<Nanos>(random, {3us, 50us, 400us, 5ms}));
+        a.leave();
+        b.leave();
+        a.join(b, first, mac);
+        give_work(a);
+        give_work(b);
+    }
+    const std::size_t lane_a = a.lane_to_send.size(), lane_b = b.lane_to_send.size();
+    const std::size_t bulk_a = a.bulk_to_send.size(), bulk_b = b.bulk_to_send.size();
+    const bool done = sim.run([&] { return a.done() && b.done() && b.lane_received == lane_a && a.lane_received == lane_b && b.bulk_received == bulk_a &&
+                                           a.bulk_received == bulk_b; }, 20s);
+    std::string wrong = a.faults + b.faults;
+    if (!done) {
+        wrong += "did not end: lane " + std::to_string(b.lane_received) + " of " + std::to_string(lane_a) + ", " + std::to_string(a.lane_received) + " of " +
+                 std::to_string(lane_b) + ", bulk " + std::to_string(b.bulk_received) + " of " + std::to_string(bulk_a) + ", " +
+                 std::to_string(a.bulk_received) + " of " + std::to_string(bulk_b) + "; ";
+        return wrong + "\n" + a.describe() + "\n" + b.describe();
+    }
+    a.path.loss = b.path.loss = a.path.corrupt = b.path.corrupt = 0;
+    sim.run([] { return false; }, 2500ms);   // unused credit goes back, late frames come
+    a.check_rest();
+    b.check_rest();
+    return a.faults + b.faults;
+}
+
+// In blocks, so that each has the watchdog's time to itself.
+constexpr int kBlocks = 50;
+class FlowSchedules : public ::testing::TestWithParam<int> {};
+
+TEST_P(FlowSchedules, EverythingArrivesOnceInOrderAndEverythingIsReturned)
+{
+    const std::uint64_t count = (runs(4000) + kBlocks - 1) / kBlocks;
+    const std::uint64_t seed = testing::test_seed(20'261'121) + static_cast<std::uint64_t>(GetParam()) * count;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::string wrong = run_schedule(seed + i);
+        ASSERT_EQ(wrong, "") << "LINNET_TEST_RUNS=1 LINNET_TEST_SEED=" << seed + i;
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, FlowSchedules, ::testing::Range(0, kBlocks));
+
+// ---- recovery ----
+
+class FlowRecovery : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        a->join(*b);
+        // Round trips are known, credit is there.
+        for (int i = 0; i < 50; ++i) {
+            a->send_lane(64);
+            ASSERT_TRUE(sim.run([&] { return b->lane_received == a->lane_sent && a->done(); }, 10ms));
+        }
+    }
+    // Sends `count` packets of 64 bytes, one per frame and 2 us apart, and drops the frame of the one at `which`. Returns how long it took to arrive.
+    Nanos lose_one(int count, int which)
+    {
+        int seen = 0;
+        sim.filter = [&](const Host& from, const TxFrame& f) { return &from == a && f.kind == wire::FrameKind::kLane && seen++ == which; };
+        const std::uint32_t target = b->lane_received + static_cast<std::uint32_t>(which) + 1;
+        TimePoint sent{};
+        TimePoint got{};
+        for (int i = 0; i < count; ++i) {
+            if (i == which) {
+                sent = sim.now;
+            }
+            a->send_lane(64);
+            sim.run([&] {
+                got = got == TimePoint{} && b->lane_received >= target ? sim.now : got;
+                return false;
+            }, 2us);
+        }
+        EXPECT_TRUE(sim.run([&] { return b->lane_received >= target; }, 50ms));
+        return (got == TimePoint{} ? sim.now : got) - sent;
+    }
+    static constexpr Nanos kRoundTrip{21us};   // twice the delay and a little for the frames themselves
+
+    Sim sim{testing::test_seed(5)};
+    Host* a{&sim.add({})};
+    Host* b{&sim.add({})};
+};
+
+TEST_F(FlowRecovery, LostFrameAmongOthersComesWithinTwoRoundTrips)
+{
+    const Nanos took = lose_one(40, 20);
+    EXPECT_LE(took.count(), (2 * kRoundTrip + 100us).count());
+    EXPECT_EQ(a->machine.stats().timeouts, 0u);
+    EXPECT_EQ(a->machine.stats().lane_again, 1u);
+}
+
+TEST_F(FlowRecovery, LostTailComesWithinAMillisecond)
+{
+    const Nanos took = lose_one(5, 4);
+    EXPECT_LE(took.count(), Nanos{1ms}.count());
+    EXPECT_GE(a->machine.stats().timeouts, 1u);
+}
+
+TEST_F(FlowRecovery, LostTailToASleepingPeerWaitsForItsSlice)
+{
+    b->asleep = true;
+    b->wake_after = 1ms;
+    a->send_lane(64);
+    ASSERT_TRUE(sim.run([&] { return a->done(); }, 50ms));   // now a knows that b sleeps
+    const std::uint64_t before = a->machine.stats().timeouts;
+    const Nanos took = lose_one(1, 0);
+    EXPECT_GE(took.count(), Nanos{5ms}.count());
+    EXPECT_LE(took.count(), Nanos{8ms}.count());
+    EXPECT_EQ(a->machine.stats().timeouts - before, 1u);
+}
+
+TEST_F(FlowRecovery, TrainWhoseEveryBlockWasLostComesAgainWithinAMillisecond)
+{
+    bool lost = false;
+    sim.filter = [&](const Host& from, const TxFrame& f) {
+        const bool first = &from == a && f.kind == wire::FrameKind::kBlock && !lost;
+        lost = lost || first;
+        return first;
+    };
+    a->send_bulk(1000, 1000);
+    const TimePoint start = sim.now;
+    ASSERT_TRUE(sim.run([&] { return b->bulk_received == 1; }, 50ms));
+    EXPECT_LE((sim.now - start).count(), Nanos{1ms}.count());
+    EXPECT_EQ(a->machine.stats().blocks_again, 1u);
+}
+
+// ---- goodput ----
+
+// Nanoseconds that it takes to bring everything over at this loss, both ways.
+Nanos duration(double loss, bool lane)
+{
+    Sim sim{testing::test_seed(11)};
+    Machine::Config config;
+    config.ring_frames = 1024;
+    Host& a = sim.add(config, 512);
+    Host& b = sim.add(config, 512);
+    a.join(b);
+    a.path.loss = b.path.loss = loss;
+    a.ring_max = b.ring_max = 1024;
+    const TimePoint start = sim.now;
+    constexpr int kLanePackets = 12'000;
+    constexpr int kTrains = 40;
+    for (int i = 0; lane && i < kLanePackets; ++i) {
+        a.send_lane(1300);
+    }
+    for (int i = 0; !lane && i < kTrains; ++i) {
+        a.send_bulk(400'000, 400'000);
+    }
+    const bool all = sim.run([&] { return lane ? b.lane_received == kLanePackets : b.bulk_received == kTrains; }, 30s);
+    EXPECT_TRUE(all) << a.describe() << "\n" << b.describe();
+    EXPECT_EQ(a.faults + b.faults, "");
+    if (loss == 0) {
+        EXPECT_EQ(a.machine.stats().lane_again + a.machine.stats().blocks_again, 0u) << a.describe() << "\n" << b.describe();
+    }
+    return sim.now - start;
+}
+
+class FlowGoodput : public ::testing::TestWithParam<bool> {};
+
+TEST_P(FlowGoodput, LossCostsLittleMoreThanWhatWasLost)
+{
+    const auto clean = static_cast<double>(duration(0, GetParam()).count());
+    const double rate = (GetParam() ? 12'000 * 1300.0 : 40 * 400'000.0) / clean;
+    EXPECT_GE(rate, 0.85 * 1.25);   // of a link of 1.25 bytes per ns, heads included
+    const double few = clean / static_cast<double>(duration(1e-4, GetParam()).count());
+    const double some = clean / static_cast<double>(duration(1e-3, GetParam()).count());
+    const double many = clean / static_cast<double>(duration(1e-2, GetParam()).count());
+    EXPECT_GE(few, 0.95);
+    EXPECT_GE(some, 0.85);
+    EXPECT_GE(many, 0.50);
+    RecordProperty("goodput", std::to_string(rate) + " " + std::to_string(few) + " " + std::to_string(some) + " " + std::to_string(many));
+    std::printf("bytes per ns %.3f; at loss 1e-4, 1e-3, 1e-2: %.3f %.3f %.3f of it\n", rate, few, some, many);
+}
+INSTANTIATE_TEST_SUITE_P(Roles, FlowGoodput, ::testing::Values(true, false), [](const auto& p) { return p.param ? "Lane" : "Bulk"; });
+
+}   // namespace
+}   // namespace linnet::flow::sim
