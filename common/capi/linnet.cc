@@ -210,7 +210,14 @@ linnet_status_t linnet_context_flush(linnet_context_t* ctx, uint64_t timeout_ns)
     return entry(ctx, [&](core::Context& c) { return c.flush(Nanos{timeout_ns}); });
 }
 
-void linnet_context_close(linnet_context_t* ctx) noexcept { delete ctx; }
+// In a child of fork() everything stays as it is: taking a socket out of the epoll set, or shutting it down, would do so to the parent, whose locks
+// may be held for ever here. The descriptors go with the child, or with its exec.
+void linnet_context_close(linnet_context_t* ctx) noexcept
+{
+    if (ctx != nullptr && ctx->core->alive()) {
+        delete ctx;
+    }
+}
 
 linnet_status_t linnet_context_caps(linnet_context_t* ctx, linnet_caps_t* caps) noexcept
 {

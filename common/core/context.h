@@ -7,7 +7,7 @@
 // Threads        Any, for everything but open() and close(), which one thread calls with no other call under way.
 // Blocking       wait(), flush(), close(), and progress() with may_sleep: bounded.
 // Failure        Statuses; the reason is in the log.
-// Fork           A child's copy is dead: alive() is false there, and the destructor of a dead context closes descriptors but sends nothing.
+// Fork           A child's copy is dead: alive() is false there, and it must not be destroyed, which would reach into the parent's sockets.
 #pragma once
 
 #include <array>
