@@ -5,7 +5,14 @@
 test_programs += integration_waist_test
 integration_waist_test_SOURCES = \
     integration/waist/active_message_test.cc \
+    integration/waist/ending_test.cc \
     integration/waist/messages_test.cc \
     integration/waist/provider_like_test.cc \
     integration/waist/waist.h
 integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
+
+# It loads the library by itself.
+test_programs += integration_unload_test
+integration_unload_test_SOURCES = integration/waist/unload_test.cc
+integration_unload_test_LDADD = $(TEST_LIBS)
+integration_unload_test_DEPENDENCIES = libtestsupport.la $(top_builddir)/common/liblinnet.la
