@@ -111,7 +111,7 @@ TEST_P(FuzzCorpus, MutatedIsHandledWithoutHarm)
     fs::remove("fuzz-last-" + std::string{target.name});
 }
 INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::Values("hello", "session", "tcp", "settings"),
-                         [](const auto& info) { return std::string{info.param}; });
+                         [](const auto& target) { return std::string{target.param}; });
 
 }   // namespace
 }   // namespace linnet::fuzz

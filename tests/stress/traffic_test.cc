@@ -98,7 +98,7 @@ private:
         if (random_() % 8 == 0) {
             static_cast<void>(linnet_wait(here_.context(), 200'000));
         } else {
-            linnet_progress(here_.context(), 0, random_() % 2 == 0 ? LINNET_MAY_SLEEP : 0u);
+            linnet_progress(here_.context(), 0, random_() % 2 == 0 ? std::uint32_t{LINNET_MAY_SLEEP} : 0u);
         }
     }
     template <class Done>
@@ -145,7 +145,7 @@ private:
             job = std::make_unique<Job>();
             job->memory.resize(last ? 0 : random_size(random_));
             fill(job->memory, number);
-            const std::uint32_t flags = random_() % 8 == 0 ? LINNET_SEND_SYNC : random_() % 4 == 0 ? LINNET_SEND_COPY : 0u;
+            const std::uint32_t flags = random_() % 8 == 0 ? std::uint32_t{LINNET_SEND_SYNC} : random_() % 4 == 0 ? std::uint32_t{LINNET_SEND_COPY} : 0u;
             send(*job, number % 3, number | (last ? std::uint64_t{1} << 63 : 0), flags);
             ++number;
         }

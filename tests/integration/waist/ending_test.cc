@@ -67,7 +67,7 @@ TEST_P(Ending, WithTrafficInFlightIsBoundedAndTouchesNothingAfterwards)
         of_a.reset();
     }
 }
-INSTANTIATE_TEST_SUITE_P(Of, Ending, ::testing::Bool(), [](const auto& info) { return std::string{info.param ? "TheSender" : "TheReceiver"}; });
+INSTANTIATE_TEST_SUITE_P(Of, Ending, ::testing::Bool(), [](const auto& which) { return std::string{which.param ? "TheSender" : "TheReceiver"}; });
 
 // The child's copy of the context is dead, says so, and can be closed without a word to the peers.
 TEST(Fork, LeavesTheParentUnharmedAndTheChildWithADeadContext)
