@@ -11,12 +11,20 @@
 
 namespace linnet::core {
 
+namespace {
+template <class T>
+std::unique_ptr<Transport> make(const TransportEnv& e)
+{
+    return std::make_unique<T>(e.settings, e.clock, e.log, e.stats);
+}
+}   // namespace
+
 std::span<const TransportRow> transport_table() noexcept
 {
     static constexpr std::array<TransportRow, 3> kTable{{
         {"loopback", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
-        {"shm", false, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<shm::ShmTransport>(e.settings, e.clock, e.log, e.stats); }},
-        {"tcp", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<tcp::TcpTransport>(e.settings, e.clock, e.log, e.stats); }},
+        {"shm", false, make<shm::ShmTransport>},
+        {"tcp", true, make<tcp::TcpTransport>},
     }};
     return kTable;
 }

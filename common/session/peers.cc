@@ -3,6 +3,7 @@
 // SessionLayer: the table of peers.
 #include <arpa/inet.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "session/session_layer.h"
@@ -27,6 +28,11 @@ bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept
 std::string name_text(const wire::EndpointName& name)
 {
     char text[INET6_ADDRSTRLEN] = "?";
+    if (name.family == wire::AddressFamily::kNone) {   // it uses no network
+        char id[17];
+        std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(name.endpoint_id.get()));
+        return std::string{"endpoint "} + id;
+    }
     if (name.family == wire::AddressFamily::kIpv4) {
         inet_ntop(AF_INET, name.address.data(), text, sizeof text);
     } else if (name.family == wire::AddressFamily::kIpv6) {
