@@ -12,7 +12,7 @@ void Log::write(LogLevel level, const char* format, ...) const noexcept
     if (level <= LogLevel::kWarn) {
         complaints_.fetch_add(1, std::memory_order_relaxed);
     }
-    char line[1024];
+    char line[2048];
     va_list args;
     va_start(args, format);
     std::vsnprintf(line, sizeof line, format, args);

@@ -18,7 +18,7 @@ enum class LogLevel : int { kNone = 0, kError = 1, kWarn = 2, kInfo = 3, kDebug 
 // Called with a complete line without the final newline. Any thread, also the event thread; must not call back into Linnet.
 using LogSink = void (*)(void* arg, LogLevel level, const char* line) noexcept;
 
-// One per context. Threads: any. Blocking: as the sink does. write() formats into a stack buffer of 1 KiB: longer lines are cut.
+// One per context. Threads: any. Blocking: as the sink does. write() formats into a stack buffer of 2 KiB: longer lines are cut.
 class Log {
 public:
     Log() noexcept = default;

@@ -128,7 +128,7 @@ Status Context::open_transports()
 {
     wire::EndpointName self;
     self.endpoint_id.set(random_value<std::uint64_t>(log_) | 1);
-    self.incarnation.set(static_cast<std::uint64_t>(wall_clock_now().count()));
+    self.incarnation.set(static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(wall_clock_now()).count()));
     self.secret = random_value<wire::Secret>(log_);
     const TransportEnv env{settings_, clock_, log_, stats_};
     const std::string& chosen = settings_.text(SettingId::kTransports);
@@ -185,11 +185,13 @@ Result<PeerId> Context::add_address(const char* node, const char* service)
         return Status::kInvalid;
     }
     name.port.set(static_cast<std::uint16_t>(port));
-    if (::inet_pton(AF_INET, node, name.address.data()) == 1) {
-        name.family = wire::AddressFamily::kIpv4;
-    } else if (::inet_pton(AF_INET6, node, name.address.data()) == 1) {
-        name.family = wire::AddressFamily::kIpv6;
-    } else {
+    wire::NameAddress address;
+    if (::inet_pton(AF_INET6, node, address.bytes.data()) == 1) {
+        address.family = wire::AddressFamily::kIpv6;
+    } else if (::inet_pton(AF_INET, node, address.bytes.data()) != 1) {
+        address = {};
+    }
+    if (!wire::add_address(name, address)) {
         LINNET_LOG(log_, kError, "\"%s\" is not an IPv4 or IPv6 address", node);
         return Status::kInvalid;
     }

@@ -13,9 +13,11 @@ namespace linnet::session {
 namespace {
 bool same(const wire::EndpointName& a, const wire::EndpointName& b) noexcept { return std::memcmp(&a, &b, sizeof a) == 0; }
 
-bool same_contact(const wire::EndpointName& a, const wire::EndpointName& b) noexcept
+// A process with the name `who` listens at the address that the host gave.
+bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) noexcept
 {
-    return a.family == b.family && a.port.get() == b.port.get() && a.address == b.address;
+    const wire::NameAddresses at{given};
+    return who.port.get() == given.port.get() && !at.empty() && wire::NameAddresses{who}.contains(at.front());
 }
 }   // namespace
 
@@ -27,17 +29,14 @@ bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept
 
 std::string name_text(const wire::EndpointName& name)
 {
-    char text[INET6_ADDRSTRLEN] = "?";
-    if (name.family == wire::AddressFamily::kNone) {   // it uses no network
+    const wire::NameAddresses at{name};
+    if (at.empty()) {   // it uses no network
         char id[17];
         std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(name.endpoint_id.get()));
         return std::string{"endpoint "} + id;
     }
-    if (name.family == wire::AddressFamily::kIpv4) {
-        inet_ntop(AF_INET, name.address.data(), text, sizeof text);
-    } else if (name.family == wire::AddressFamily::kIpv6) {
-        inet_ntop(AF_INET6, name.address.data(), text, sizeof text);
-    }
+    char text[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(at.front().family == wire::AddressFamily::kIpv6 ? AF_INET6 : AF_INET, at.front().bytes.data(), text, sizeof text);
     return std::string{text} + " port " + std::to_string(name.port.get());
 }
 
@@ -121,7 +120,7 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
     for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
         Session* s = find(PeerId{i});
         MutexLock guard{s->lock};
-        if (same_contact(s->contact_, address) && s->down_reason() == Status::kOk) {
+        if (listens_at(s->contact_, address) && s->down_reason() == Status::kOk) {
             return s;
         }
     }
@@ -150,7 +149,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::Re
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session* s = find(PeerId{i});
         MutexLock guard{s->lock};
-        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && same_contact(s->contact_, seen.opener)) {
+        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && listens_at(seen.opener, s->contact_)) {
             s->name_ = seen.opener;
             s->name_known_ = !seen.by_address;
             s->endpoint_id_.store(id, std::memory_order_relaxed);

@@ -43,7 +43,7 @@ struct TxMessage : QueueLink {
 
 class Port;
 
-// "10.1.0.2 port 41873", for messages to people.
+// "10.1.0.2 port 41873", for messages to people: the contact address, the first of its addresses.
 [[nodiscard]] std::string name_text(const wire::EndpointName& name);
 // The same process by all that is public: everything but the secret.
 [[nodiscard]] bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept;
@@ -67,6 +67,7 @@ struct LinkState {
     bool rejected{false};          // the last attempt was answered by a reject, for this reason:
     wire::RejectReason reason{};
     unsigned failures{0};          // attempts in a row that came to nothing
+    std::string last_failure;      // what the latest of them said
     std::uint32_t proposed{0};     // newest epoch number that we proposed
     LinkEpoch epoch;               // newest link that both sides agreed to open
     bool nobody{false};            // every transport that reaches it said at once that no such process is there
@@ -74,6 +75,7 @@ struct LinkState {
     Port* port{nullptr};
     LinkId id{};
     Attempt attempt;               // while kOpening
+    bool said_hello{false};        // likewise: to one address of the peer at least
     Port* incoming_port{nullptr};  // an accepted hello that waits for its confirm; null: none
     LinkId incoming{};
     Attempt incoming_attempt;

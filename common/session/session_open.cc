@@ -82,6 +82,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             break;
         }
         link.attempt = {};
+        link.said_hello = false;
         link.attempt.role = role;
         link.attempt.opener_nonce = fresh_nonce(log_);
         link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
@@ -124,6 +125,13 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
     if (link.phase != LinkState::Phase::kOpening || link.port != &port || link.id != id) {
         return 0;
     }
+    if (link.said_hello) {   // to another address before: what it heard, and whoever it was, must be of no use for this one
+        link.attempt.opener_nonce = fresh_nonce(log_);
+        link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
+        link.attempt.epoch.number = link.proposed;
+    }
+    link.said_hello = true;
+    link.rejected = false;
     wire::EndpointName target = s->name_;
     if (!s->name_known_) {
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
@@ -257,6 +265,7 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
     if (v.why != Status::kOk) {
         const bool yield = seen.rejected && seen.reason == wire::RejectReason::kYield;
         v.action = yield ? HelloVerdict::Action::kYield : HelloVerdict::Action::kReject;
+        v.elsewhere = v.why == Status::kProtocol || (seen.rejected && seen.reason == wire::RejectReason::kTarget);
         return v;
     }
     if (!identify(*s, seen.acceptor)) {
@@ -530,11 +539,12 @@ void SessionLayer::link_failed(Session& s, LinkRole role, bool up, Status why, s
         link.first_port = 0;
         ++link.failures;
         const bool soft = link.reason == wire::RejectReason::kYield || link.reason == wire::RejectReason::kBusy || link.reason == wire::RejectReason::kStale;
-        const bool for_good = !up && link.rejected && !soft;
+        const bool for_good = !up && link.rejected && why == Status::kRefused && !soft;
         // Nobody listens where a process did: it is dead. One known by its address only may still be starting.
         const bool dead = !up && why == Status::kRefused && !link.rejected && !(s.by_address_ && !s.was_up_);
         const Nanos pause = std::min(kRetryFirst * (1u << std::min(link.failures - 1, 6u)), kRetryMax);
         if (!for_good && !dead && now + pause < link.give_up_at) {
+            link.last_failure = text;
             retry_later(link, now + pause);
             return;
         }
@@ -557,6 +567,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
     bool give_up = false;
     bool nobody = false;
     bool was_up = false;
+    std::string text;
     TimePoint next = TimePoint::max();
     {
         MutexLock guard{s.lock};
@@ -583,6 +594,9 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         } else if (link.phase == LinkState::Phase::kOpening && now >= link.give_up_at + kGrace) {
             give_up = true;
         }
+        if (give_up) {
+            text = "no connection came up within connect_timeout" + (link.last_failure.empty() ? "" : "; the last attempt: " + link.last_failure);
+        }
         if (link.phase == LinkState::Phase::kWaiting) {
             next = link.retry_at;
         } else if (link.phase == LinkState::Phase::kOpening) {
@@ -595,8 +609,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
     }
     if (give_up) {
         const bool closing = closing_.load(std::memory_order_relaxed);
-        end_session(s, nobody && was_up ? Status::kPeerDown : Status::kUnreachable,
-                    nobody ? "no such process is on this host any more" : "no connection came up within connect_timeout",
+        end_session(s, nobody && was_up ? Status::kPeerDown : Status::kUnreachable, nobody ? std::string{"no such process is on this host any more"} : text,
                     closing ? Ending::kQuiet : Ending::kLost);
         return TimePoint::max();
     }

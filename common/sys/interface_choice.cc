@@ -150,8 +150,8 @@ std::vector<AddressVerdict> choose_addresses(std::span<const NetInterface> inter
     std::vector<Candidate> used;
     std::vector<Candidate> last_resort;
     std::vector<Candidate> refused;
-    const auto judge = [&](const NetInterface& i, const InetAddress& address) {
-        Candidate c{&i, {i.name, address, false, impossible(i, address)}};
+    const auto judge = [&](const NetInterface& i, const InetAddress& address, unsigned prefix) {
+        Candidate c{&i, {i.name, address, false, impossible(i, address), prefix}};
         if (!c.verdict.why.empty()) {
             refused.push_back(std::move(c));
         } else if (!include.empty()) {
@@ -168,10 +168,10 @@ std::vector<AddressVerdict> choose_addresses(std::span<const NetInterface> inter
     };
     for (const NetInterface& i : interfaces) {
         for (const InterfaceAddress& a : i.addresses) {
-            judge(i, a.address);
+            judge(i, a.address, a.prefix);
         }
         if (i.addresses.empty()) {
-            judge(i, InetAddress{});
+            judge(i, InetAddress{}, 0);
         }
     }
     if (used.empty()) {

@@ -62,6 +62,7 @@ struct AddressVerdict {
     InetAddress address;   // family AF_UNSPEC: the interface has none
     bool used{false};
     std::string why;
+    unsigned prefix{0};    // of the address's network, in bits
     [[nodiscard]] std::string line() const;   // "eth0 10.1.0.2: used: contact address"
 };
 

@@ -69,6 +69,7 @@ struct HelloVerdict {
     LinkRole role{LinkRole::kLane};
     std::size_t reply_bytes{0};   // in the reply buffer: welcome, confirm, or the reason of the rejection
     Status why{Status::kOk};
+    bool elsewhere{false};        // of a rejected welcome: it came from another process than the one we asked, so the peer may be at another address
 };
 
 inline constexpr std::size_t kMaxHelloBytes = 512;
@@ -77,7 +78,7 @@ inline constexpr std::size_t kMaxHelloBytes = 512;
 class TransportSink {
 public:
     // ---- opening: opener sends hello, gets welcome, sends confirm; the link is up for the acceptor when confirm is accepted ----
-    // Write the hello for an attempt that connect() started; returns its length, or 0 to give the attempt up.
+    // Write the hello for an attempt that connect() started; returns its length, or 0 to give the attempt up. Again for each further address of the peer.
     virtual std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept = 0;
     // `from` is text for messages ("10.1.0.2 port 41873").
     virtual HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept = 0;
@@ -115,10 +116,10 @@ public:
     ~Transport() override = default;
     [[nodiscard]] virtual const TransportCaps& caps() const noexcept = 0;
 
-    // Listen, and choose the contact address. Fills name.family, address, port. Once, before all else.
+    // Listen, and choose the addresses to be called at. Adds them to the name, with the port. Once, before all else.
     [[nodiscard]] virtual Status open(TransportSink& sink, wire::EndpointName& name) noexcept = 0;
 
-    // Can a peer with this name be reached at all (address family, interface)? If not, `text` may be asked of connect().
+    // Can a peer with this name be reached at all, at one of its addresses (family, interface)? If not, `text` may be asked of connect().
     [[nodiscard]] virtual bool reaches(const wire::EndpointName& name) const noexcept = 0;
 
     // Start opening a link; ends in on_link_up() or on_link_down(), never before this call returned. Fails at once only for lack of resources.

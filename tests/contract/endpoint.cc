@@ -119,6 +119,7 @@ HelloVerdict Sink::on_welcome(LinkId link, PeerId who, LinkRole role, std::span<
     v.role = role;
     v.action = head.kind == wire::HelloKind::kWelcome ? welcome_answer : Action::kReject;
     v.why = v.action == Action::kAccept ? Status::kOk : Status::kRefused;
+    v.elsewhere = elsewhere;
     v.reply_bytes = write_hello(wire::HelloKind::kConfirm, role, confirm);
     called("on_welcome", link);
     return v;
@@ -272,8 +273,8 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
     for (Endpoint* e : {first_.get(), second_.get()}) {
         if (e != nullptr) {
             e->name.endpoint_id = le64{++id};
-            static std::uint64_t incarnation = std::uint64_t{process_id()} << 32;   // names are found by every process here
-            e->name.incarnation = le64{++incarnation};
+            static auto incarnation = static_cast<std::uint32_t>(process_id()) << 10;   // names are found by every process here
+            e->name.incarnation = le32{++incarnation};
             e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_);
             if (kind.faulty) {
                 e->transport = std::make_unique<testing::FaultyTransport>(std::move(e->transport), faults, testing::test_seed(0x11 + id));

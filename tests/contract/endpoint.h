@@ -78,6 +78,7 @@ public:
     Action hello_answer{Action::kAccept};
     Action welcome_answer{Action::kAccept};
     Action confirm_answer{Action::kAccept};
+    bool elsewhere{false};               // a rejected welcome came from another process
     bool give_up{false};                 // make_hello() writes nothing
     std::size_t room{SIZE_MAX};          // of each landing, at most
     std::function<void(const char* call, LinkId link)> on_call;   // inside each call, after it was recorded

@@ -15,7 +15,8 @@ namespace linnet::contract {
 
 [[nodiscard]] inline InetAddress address_of(const wire::EndpointName& name)
 {
-    return name.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(name.address, name.port.get()) : InetAddress::v4(name.address, name.port.get());
+    const wire::NameAddress at = wire::NameAddresses{name}.front();
+    return at.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(at.bytes, name.port.get()) : InetAddress::v4(at.bytes, name.port.get());
 }
 
 class RawPeer {

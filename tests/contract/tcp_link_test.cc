@@ -70,14 +70,64 @@ TEST_P(TcpLink, ClosedPortIsRefusedWithATextThatNamesTheWay)
 TEST_P(TcpLink, AddressWithoutARouteFailsAtOnceAndNamesTheSetting)
 {
     wire::EndpointName far = pair->b().name;
-    far.family = wire::AddressFamily::kIpv4;
-    far.address = InetAddress::parse("240.0.0.1")->bytes();   // reserved: no route leads there
+    far.addresses = {};
+    wire::add_address(far, {wire::AddressFamily::kIpv4, InetAddress::parse("240.0.0.1")->bytes()});   // reserved: no route leads there
     EXPECT_FALSE(pair->a().transport->reaches(far));
     EXPECT_TRUE(pair->a().transport->reaches(pair->b().name));
     ASSERT_TRUE(pair->a().transport->connect(PeerId{2}, LinkRole::kLane, far).ok());
     ASSERT_TRUE(pair->run_until([&] { return !a().downs.empty(); }, std::chrono::seconds{1}));
     EXPECT_EQ(a().downs[0].why, Status::kUnreachable);
     EXPECT_NE(a().downs[0].text.find("net_include"), std::string::npos) << a().downs[0].text;
+}
+
+// A name with addresses at which nobody listens, before the one where somebody does; and with none of the latter.
+TEST_P(TcpLink, AddressesAreCalledInTurnUntilOneAnswers)
+{
+    const wire::NameAddress good = wire::NameAddresses{pair->b().name}.front();
+    wire::EndpointName name = pair->b().name;
+    name.addresses = {};
+    name.ipv6 = 0;
+    for (const std::uint8_t last : {std::uint8_t{91}, std::uint8_t{92}, std::uint8_t{93}}) {
+        ASSERT_TRUE(wire::add_address(name, {wire::AddressFamily::kIpv4, {127, 0, 0, last}}));
+    }
+    ASSERT_TRUE(pair->a().transport->connect(PeerId{2}, LinkRole::kLane, name).ok());
+    ASSERT_TRUE(pair->run_until([&] { return a().downs.size() == 1; }));
+    EXPECT_EQ(a().downs[0].why, Status::kRefused);
+    for (const char* part : {"none of its 3 addresses", "(1) tcp lane link to 127.0.0.91 port", "(3) tcp lane link to 127.0.0.93 port"}) {
+        EXPECT_NE(a().downs[0].text.find(part), std::string::npos) << a().downs[0].text;
+    }
+    EXPECT_EQ(pair->stats().total(Counter::kTcpConnects), 3u);
+    ASSERT_TRUE(wire::add_address(name, good));
+    ASSERT_TRUE(pair->a().transport->connect(PeerId{2}, LinkRole::kLane, name).ok());
+    ASSERT_TRUE(pair->run_until([&] { return a().ups.size() == 1 && b().ups.size() == 1; }));
+    EXPECT_LE(pair->stats().total(Counter::kTcpConnects), 7u);
+    const std::uint64_t before = pair->stats().total(Counter::kTcpConnects);
+    ASSERT_TRUE(pair->a().transport->connect(PeerId{2}, LinkRole::kBulk, name).ok());
+    ASSERT_TRUE(pair->run_until([&] { return a().ups.size() == 2; }));
+    EXPECT_EQ(pair->stats().total(Counter::kTcpConnects), before + 1) << "the address that answered is called first next time";
+}
+
+TEST_P(TcpLink, AnotherProcessThatAnswersIsNoEndWhileAddressesAreLeft)
+{
+    a().elsewhere = true;
+    a().welcome_answer = Action::kReject;
+    wire::EndpointName twice = pair->b().name;
+    ASSERT_TRUE(wire::add_address(twice, wire::NameAddresses{twice}.front()));
+    ASSERT_TRUE(pair->a().transport->connect(PeerId{2}, LinkRole::kLane, twice).ok());
+    ASSERT_TRUE(pair->run_until([&] { return a().downs.size() == 1; }));
+    EXPECT_EQ(b().hellos, 2u);
+    EXPECT_EQ(a().downs[0].why, Status::kRefused);
+    EXPECT_NE(a().downs[0].text.find("another process answered"), std::string::npos) << a().downs[0].text;
+}
+
+TEST_P(TcpLink, ReconnectsAreCounted)
+{
+    const auto first = pair->open(LinkRole::kLane);
+    pair->open(LinkRole::kBulk);
+    EXPECT_EQ(pair->stats().total(Counter::kTcpReconnects), 0u);
+    pair->a().transport->drop(first.at_a);
+    pair->open(LinkRole::kLane);
+    EXPECT_EQ(pair->stats().total(Counter::kTcpReconnects), 1u);
 }
 
 TEST_P(TcpLink, PeerThatDoesNotAnswerTimesOut)

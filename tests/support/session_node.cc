@@ -32,11 +32,10 @@ T load(std::span<const std::byte> from)
 wire::EndpointName make_name(std::uint16_t port, std::uint64_t id, std::uint8_t secret)
 {
     wire::EndpointName n;
-    n.family = wire::AddressFamily::kIpv4;
     n.port.set(port);
-    n.address = {127, 0, 0, 1};
+    wire::add_address(n, {wire::AddressFamily::kIpv4, {127, 0, 0, 1}});
     n.endpoint_id.set(id);
-    n.incarnation.set(id * 3);
+    n.incarnation.set(static_cast<std::uint32_t>(id * 3));
     n.secret.fill(secret);
     return n;
 }

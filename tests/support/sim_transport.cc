@@ -178,9 +178,10 @@ SimTransport::~SimTransport()
 Status SimTransport::open(TransportSink& sink, wire::EndpointName& name) noexcept
 {
     sink_ = &sink;
-    name.family = wire::AddressFamily::kIpv4;
     name.port.set(port_);
-    name.address = {127, 0, 0, 1};
+    if (wire::NameAddresses{name}.empty()) {
+        wire::add_address(name, {wire::AddressFamily::kIpv4, {127, 0, 0, 1}});
+    }
     return Status::kOk;
 }
 

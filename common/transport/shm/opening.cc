@@ -93,11 +93,11 @@ bool ShmTransport::reaches(const wire::EndpointName& name) const noexcept
     if (bells_ == nullptr || name.endpoint_id.get() == 0) {
         return false;
     }
-    if (name.family == wire::AddressFamily::kNone) {
-        return true;
-    }
-    const InetAddress to = name.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(name.address) : InetAddress::v4(name.address);
-    return to.loopback() || std::any_of(addresses_.begin(), addresses_.end(), [&](const InetAddress& a) { return a.same_host(to); });
+    const wire::NameAddresses at{name};
+    return at.empty() || std::any_of(at.begin(), at.end(), [this](const wire::NameAddress& a) {
+        const InetAddress to = a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
+        return to.loopback() || std::any_of(addresses_.begin(), addresses_.end(), [&to](const InetAddress& own) { return own.same_host(to); });
+    });
 }
 
 // ---- opener ----

@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += liblinnet-transport-tcp.la
 liblinnet_la_LIBADD += liblinnet-transport-tcp.la
 liblinnet_transport_tcp_la_SOURCES = \
+    transport/tcp/addresses.cc \
     transport/tcp/link.h \
     transport/tcp/opening.cc \
     transport/tcp/receive.cc \

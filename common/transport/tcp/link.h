@@ -6,7 +6,8 @@
 // Threads  `tx` by any thread under `tx_lock`; the rest by the holder of the progress token.
 // Life     kFree -> kRequested (connect(), any thread) -> kConnecting -> kAwaitWelcome -> kUp -> kFree       opener
 //          kFree -> kAwaitHello -> kAwaitConfirm -> kUp -> kFree                                             acceptor
-//          From every state to kFree when it fails, is refused, times out or is dropped.
+//          From every state to kFree when it fails, is refused, times out or is dropped; an opener first goes back to kRequested for each further
+//          address of its peer.
 // Memory   An idle link holds no buffer: it borrows one only while a packet is half read.
 #pragma once
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -41,6 +43,10 @@ enum class LinkState : std::uint8_t { kFree, kRequested, kConnecting, kAwaitWelc
     }
     return "?";
 }
+
+// What the errno that ended a link in this state means, and which setting or limit may help (a clause for the end of a message, or nothing).
+[[nodiscard]] Status status_of_failure(LinkState state, int error) noexcept;
+[[nodiscard]] const char* advice_for(LinkState state, int error) noexcept;
 
 // What is being read. `ahead` holds bytes [begin, end) that arrived and are not handled yet: a pooled buffer on a lane, `bulk_head` on a bulk link,
 // whose packets go straight into their landing.
@@ -73,6 +79,29 @@ struct Tx {
 
 inline constexpr std::size_t kHelloBuffer = kMaxHelloBytes;
 
+// Where a name says that its process listens, in its order.
+struct AddressList {
+    std::array<InetAddress, wire::kNameAddressesMax> at{};
+    unsigned count{0};
+};
+[[nodiscard]] AddressList address_list(const wire::EndpointName& name) noexcept;
+
+// The calls of an opener, one address of its peer after the other, and what came of them. Only while opening.
+struct Calls {
+    struct Call {
+        InetAddress to;
+        bool made{false};        // a connection was tried: there was a route
+        bool unanswered{false};  // it ran out of time before anybody answered
+        Status why{Status::kOk};
+        std::string text;        // why it came to nothing
+    };
+    std::array<Call, wire::kNameAddressesMax> call{};   // the most promising first
+    unsigned count{0};
+    unsigned next{0};
+    bool again{false};           // second round: who did not answer gets the rest of the time
+    TimePoint limit{};           // of all calls together
+};
+
 struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links that are being opened, or of those that ended
     Mutex tx_lock;
     Tx tx LINNET_GUARDED_BY(tx_lock);
@@ -90,6 +119,7 @@ struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links t
     InetAddress remote;
     TimePoint deadline{TimePoint::max()};
     std::unique_ptr<std::array<std::byte, kHelloBuffer>> hello;   // only while opening
+    std::unique_ptr<Calls> calls;                                 // likewise, and only of an opener
     std::uint32_t hello_bytes{0};
 
     [[nodiscard]] bool up() const noexcept { return state == LinkState::kUp; }

@@ -34,52 +34,31 @@ unsigned TcpTransport::start_requested() noexcept
         MutexLock lock{table_lock_};
         requests.swap(requests_);
         for (const Request& r : requests) {   // still under the lock: from here on drop() finds a link, not a request
-            occupy(r.id, r.peer, r.role, r.to, LinkState::kRequested).deadline = clock_.now() + connect_timeout_;
+            occupy(r.id, r.peer, r.role, r.to.at[0], LinkState::kRequested).deadline = clock_.now() + connect_timeout_;
         }
     }
     for (const Request& r : requests) {
         if (Link* const link = find(r.id)) {   // the end of an earlier one may have dropped it
-            start(*link);
+            start(*link, r.to);
         }
     }
     return static_cast<unsigned>(requests.size());
 }
 
-void TcpTransport::start(Link& link) noexcept
+void TcpTransport::start(Link& link, const AddressList& list) noexcept
 {
-    due_ = std::min(due_, link.deadline);
-    const std::string refusal = refusal_of_route(link.remote);
-    if (!refusal.empty()) {
-        end_link(link, true, Status::kUnreachable, describe(link, refusal.c_str(), 0, "; see the settings net_include and net_exclude"));
+    try {
+        link.calls = std::make_unique<Calls>();
+        order_calls(link, list, *link.calls);
+    } catch (const std::bad_alloc&) {
+        end_link(link, true, Status::kNoMemory, "no memory to open a link");
         return;
     }
-    SocketOrError s = tcp_socket(link.remote.family());
-    if (s.error != 0) {
-        if (const std::uint64_t n = descriptor_throttle_.hit(); n != 0 && status_from_errno(s.error) == Status::kNoDescriptors) {
-            LINNET_LOG(log_, kError, "cannot open a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)",
-                       errno_text(s.error), static_cast<unsigned long long>(n));
-        }
-        fail_link(link, s.error, "cannot make a socket");
-        return;
-    }
-    link.fd = std::move(s.fd);
-    link.state = LinkState::kConnecting;
-    TcpSocketOptions options = socket_options_;
-    options.unsent_limit = link.role == LinkRole::kBulk ? options.unsent_limit : 0;
-    if (const int error = tcp_configure(link.fd.get(), options); error != 0) {
-        LINNET_LOG(log_, kDebug, "tcp: a socket option was refused: %s", errno_text(error));
-    }
-    rx_counters_.add(Counter::kTcpConnects);
-    const int error = tcp_connect(link.fd.get(), link.remote);
-    if (error != 0 && error != EINPROGRESS) {
-        fail_link(link, error, "cannot connect");
-        return;
-    }
-    if (failed(epoll_.add(link.fd.get(), EPOLLOUT, link.id.value, log_))) {
-        fail_link(link, ENOMEM, "cannot watch the socket");
-    }
+    link.calls->limit = link.deadline;
+    call_next(link);
 }
 
+// Somebody answers: the rest of the time is theirs and that of the addresses behind.
 void TcpTransport::connected(Link& link) noexcept
 {
     const LinkId id = link.id;
@@ -87,6 +66,7 @@ void TcpTransport::connected(Link& link) noexcept
         fail_link(link, error, "cannot connect");
         return;
     }
+    set_call_deadline(link, Nanos::max());
     const InetAddress local = local_address(link.fd.get());
     if (local.same_host(link.remote) && local.port() == link.remote.port()) {   // nobody listened, and our own port was the one we called
         fail_link(link, ECONNREFUSED, "connected to itself");
@@ -128,15 +108,22 @@ bool TcpTransport::send_hello(Link& link, std::span<const std::byte> packet) noe
 
 // ---- acceptor ----
 
-void TcpTransport::pause_listener() noexcept
+void TcpTransport::watch_listeners_for(std::uint32_t events) noexcept
 {
-    static_cast<void>(epoll_.modify(listener_.get(), 0, kListenerTag, log_));
+    for (unsigned i = 0; i < listener_count_; ++i) {
+        static_cast<void>(epoll_.modify(listeners_[i].get(), events, i, log_));
+    }
+}
+
+void TcpTransport::pause_listeners() noexcept
+{
+    watch_listeners_for(0);
     listen_again_ = clock_.now() + kListenerRest;
 }
 
 // Without this the listener would stay readable and the poller would spin: one connection is taken with the descriptor kept for this, and closed, so that
 // its opener learns at once; then the listener rests.
-void TcpTransport::accept_failed(int error) noexcept
+void TcpTransport::accept_failed(const Fd& listener, int error) noexcept
 {
     if (const std::uint64_t n = descriptor_throttle_.hit(); n != 0) {
         LINNET_LOG(log_, kError, "cannot accept a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)", errno_text(error),
@@ -144,10 +131,10 @@ void TcpTransport::accept_failed(int error) noexcept
     }
     spare_.reset();
     {
-        const SocketOrError refused = tcp_accept(listener_.get());
+        const SocketOrError refused = tcp_accept(listener.get());
     }
     spare_ = spare_descriptor();
-    pause_listener();
+    pause_listeners();
 }
 
 bool TcpTransport::make_room_for_stranger() noexcept
@@ -167,15 +154,15 @@ bool TcpTransport::make_room_for_stranger() noexcept
     return false;
 }
 
-unsigned TcpTransport::accept_some() noexcept
+unsigned TcpTransport::accept_some(const Fd& listener) noexcept
 {
     unsigned done = 0;
-    for (; done < kAcceptsAtOnce && listener_.valid(); ++done) {
+    for (; done < kAcceptsAtOnce && listener.valid(); ++done) {
         if (!make_room_for_stranger()) {
-            pause_listener();
+            pause_listeners();
             return done + 1;
         }
-        SocketOrError s = tcp_accept(listener_.get());
+        SocketOrError s = tcp_accept(listener.get());
         if (s.error == 0) {
             adopt(std::move(s.fd));
             continue;
@@ -185,7 +172,7 @@ unsigned TcpTransport::accept_some() noexcept
             case EMFILE:
             case ENFILE:
             case ENOBUFS:
-            case ENOMEM: accept_failed(s.error); return done + 1;
+            case ENOMEM: accept_failed(listener, s.error); return done + 1;
             default: break;   // the connection died in the queue: take the next
         }
     }
@@ -287,9 +274,6 @@ void TcpTransport::hello_arrived(Link& link) noexcept
         if (verdict.reply_bytes != 0 && !send_hello(link, std::span{reply}.first(verdict.reply_bytes))) {
             return;
         }
-        if (verdict.action == Action::kReject) {
-            rx_counters_.add(Counter::kRefusedHellos);
-        }
         end_link(link, false, verdict.why, {});
         return;
     }
@@ -310,9 +294,15 @@ void TcpTransport::welcome_arrived(Link& link, std::span<const std::byte> packet
     }
     if (verdict.action != HelloVerdict::Action::kAccept) {
         const char* what = verdict.action == HelloVerdict::Action::kYield ? "yielded to the peer's own attempt" : "rejected";
-        end_link(link, true, failed(verdict.why) ? verdict.why : Status::kRefused, describe(link, what, 0, {}));
+        const Status why = failed(verdict.why) ? verdict.why : Status::kRefused;
+        if (verdict.elsewhere) {
+            call_failed(link, why, describe(link, "another process answered", 0, {}));
+        } else {
+            end_link(link, true, why, describe(link, what, 0, {}));
+        }
         return;
     }
+    link.calls.reset();   // for the sink the link is open: its end is not that of an address
     if (send_hello(link, std::span{confirm}.first(verdict.reply_bytes))) {
         bring_up(link);
     }
@@ -326,7 +316,6 @@ void TcpTransport::confirm_arrived(Link& link, std::span<const std::byte> packet
         return;
     }
     if (verdict.action != HelloVerdict::Action::kAccept) {
-        rx_counters_.add(Counter::kRefusedHellos);
         end_link(link, true, failed(verdict.why) ? verdict.why : Status::kRefused, describe(link, "the confirmation was rejected", 0, {}));
         return;
     }
@@ -339,6 +328,7 @@ void TcpTransport::bring_up(Link& link) noexcept
     link.deadline = TimePoint::max();
     link.hello.reset();
     opened_or_not(link);
+    remember(link);
     if (link.role == LinkRole::kBulk) {
         link.rx.ahead = link.rx.bulk_head.data();
         link.rx.capacity = sizeof link.rx.bulk_head;

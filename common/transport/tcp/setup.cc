@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// TcpTransport: what is decided before the first link: descriptors, interface, port, congestion control, reachability.
+// TcpTransport: what is decided before the first link: descriptors, interfaces, port, congestion control.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kBulkUnsent = 1024 * 1024;
 }   // namespace
 
 // Two connections to each peer must be possible, or the job would fail in the middle of its work.
-Status TcpTransport::check_descriptors() noexcept
+Status TcpTransport::check_descriptors()
 {
     const auto peers = static_cast<std::uint64_t>(settings_.integer(SettingId::kExpectedPeers));
     const auto reserve = static_cast<std::uint64_t>(settings_.integer(SettingId::kDescriptorReserve));
@@ -36,7 +36,7 @@ Status TcpTransport::check_descriptors() noexcept
     return Status::kNoDescriptors;
 }
 
-Status TcpTransport::choose_contact(InetAddress& contact)
+Status TcpTransport::choose_interfaces()
 {
     InterfaceRules include;
     InterfaceRules exclude;
@@ -54,7 +54,77 @@ Status TcpTransport::choose_contact(InetAddress& contact)
     for (const AddressVerdict& v : addresses_) {
         LINNET_LOG(log_, kInfo, "interface %s", v.line().c_str());
     }
-    if (addresses_.empty() || !addresses_.front().used) {
+    return Status::kOk;
+}
+
+namespace {
+
+// The addresses that a name has room for, the contact address first: one of each interface, so that a peer on any of its networks finds one; then one
+// of each family, for a peer that has only that; then the others.
+std::vector<AddressVerdict*> pick_for_name(std::vector<AddressVerdict>& all)
+{
+    std::vector<AddressVerdict*> picked;
+    wire::EndpointName trial;
+    const auto covered = [&](const AddressVerdict& v, bool by_family) {
+        return std::any_of(picked.begin(), picked.end(), [&](const AddressVerdict* p) {
+            return p == &v || (p->interface == v.interface && (!by_family || p->address.family() == v.address.family()));
+        });
+    };
+    const auto pick = [&](AddressVerdict& v) {
+        if (wire::add_address(trial, {v.address.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, v.address.bytes()})) {
+            picked.push_back(&v);
+        }
+    };
+    for (const bool by_family : {false, true}) {
+        for (AddressVerdict& v : all) {
+            if (v.used && !covered(v, by_family)) {
+                pick(v);
+            }
+        }
+    }
+    for (AddressVerdict& v : all) {
+        if (v.used && std::find(picked.begin(), picked.end(), &v) == picked.end()) {
+            pick(v);
+        }
+    }
+    return picked;
+}
+
+}   // namespace
+
+// Listeners at all these addresses, with one port. Returns 0 when there is one at least, or the errno of what stood in the way. An address at which nobody
+// can listen (a duplicate of another host's, say) is refused and left out; a port that is taken at one of them is of no use at the others.
+int TcpTransport::listen_at_port(std::span<AddressVerdict* const> where, unsigned port)
+{
+    const int backlog = static_cast<int>(settings_.integer(SettingId::kTcpBacklog));
+    int first_error = 0;
+    listener_count_ = 0;
+    for (AddressVerdict* const v : where) {
+        InetAddress at = v->address;
+        at.set_port(static_cast<std::uint16_t>(port));
+        SocketOrError s = tcp_listen(at, backlog);
+        if (s.error == EADDRINUSE || s.error == EACCES) {
+            return s.error;
+        }
+        if (s.error != 0) {
+            first_error = first_error != 0 ? first_error : s.error;
+            v->used = false;
+            v->why = std::string{"cannot listen: "} + errno_text(s.error) + " (errno " + std::to_string(s.error) + ")";
+            LINNET_LOG(log_, kInfo, "interface %s", v->line().c_str());
+            continue;
+        }
+        listens_at_[listener_count_] = local_address(s.fd.get());
+        port = listens_at_[listener_count_].port();   // when the system chose it: the others take the same
+        listeners_[listener_count_++] = std::move(s.fd);
+    }
+    return listener_count_ != 0 ? 0 : first_error;
+}
+
+Status TcpTransport::listen_everywhere()
+{
+    constexpr unsigned kDraws = 64;   // of a port by the system, before one is free at all addresses
+    std::vector<AddressVerdict*> where = pick_for_name(addresses_);
+    if (where.empty()) {
         std::string all;
         for (const AddressVerdict& v : addresses_) {
             all += (all.empty() ? "" : "; ") + v.line();
@@ -63,29 +133,42 @@ Status TcpTransport::choose_contact(InetAddress& contact)
                    all.empty() ? "there is none" : all.c_str());
         return Status::kUnreachable;
     }
-    contact = addresses_.front().address;
-    return Status::kOk;
-}
-
-Status TcpTransport::listen_on(InetAddress contact)
-{
     const auto low = static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMin));
     const auto high = std::max(low, static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMax)));
-    const int backlog = static_cast<int>(settings_.integer(SettingId::kTcpBacklog));
     int error = EADDRINUSE;
-    for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES); ++port) {
-        contact.set_port(static_cast<std::uint16_t>(port));
-        SocketOrError s = tcp_listen(contact, backlog);
-        error = s.error;
-        listener_ = std::move(s.fd);
+    unsigned draws = 0;
+    for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {
+        error = listen_at_port(where, port);
+        port += port != 0 || ++draws == kDraws ? 1 : 0;
     }
     if (error != 0) {
         LINNET_LOG(log_, kError,
                    "tcp: cannot listen on interface %s, address %s, ports %u to %u: %s (errno %d); see the settings tcp_port_min and tcp_port_max",
-                   interface_of(contact).c_str(), contact.host_text().c_str(), low, high, errno_text(error), error);
+                   where.front()->interface.c_str(), where.front()->address.host_text().c_str(), low, high, errno_text(error), error);
         return status_from_errno(error);
     }
-    contact_ = local_address(listener_.get());
+    return Status::kOk;
+}
+
+// What accepted sockets inherit, and who wakes the poller.
+Status TcpTransport::watch_listeners()
+{
+    TcpSocketOptions inherited = socket_options_;
+    inherited.unsent_limit = 0;
+    for (unsigned i = 0; i < listener_count_; ++i) {
+        static_cast<void>(tcp_configure(listeners_[i].get(), inherited));
+        LINNET_LOG(log_, kInfo, "tcp: listening on %s, interface %s", listens_at_[i].text().c_str(), interface_of(listens_at_[i]).c_str());
+        if (failed(epoll_.add(listeners_[i].get(), EPOLLIN, i, log_))) {
+            return Status::kNoMemory;
+        }
+    }
+    const std::string in_force = tcp_congestion_in_force(listeners_[0].get());
+    const bool as_asked = in_force == socket_options_.congestion;
+    LINNET_LOG(log_, kInfo, "tcp: congestion control %s%s%s", in_force.c_str(), as_asked || socket_options_.congestion.empty() ? "" : ", the system refused ",
+               as_asked ? "" : socket_options_.congestion.c_str());
+    if (!as_asked) {
+        socket_options_.congestion.clear();   // do not ask again for each connection
+    }
     return Status::kOk;
 }
 
@@ -96,26 +179,10 @@ try {
     hot_limit_ = std::min(static_cast<unsigned>(settings_.integer(SettingId::kTcpHotSockets)), kMaxHot);
     socket_options_ = {settings_.text(SettingId::kTcpCongestion), settings_.duration(SettingId::kSilenceTimeout), kBulkUnsent};
     scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
-    InetAddress contact;
-    if (const Status s = check_descriptors(); failed(s)) {
-        return s;
-    }
-    if (const Status s = choose_contact(contact); failed(s)) {
-        return s;
-    }
-    if (const Status s = listen_on(contact); failed(s)) {
-        return s;
-    }
-    // Accepted sockets inherit these.
-    TcpSocketOptions inherited = socket_options_;
-    inherited.unsent_limit = 0;
-    static_cast<void>(tcp_configure(listener_.get(), inherited));
-    const std::string in_force = tcp_congestion_in_force(listener_.get());
-    LINNET_LOG(log_, kInfo, "tcp: listening on %s, interface %s; congestion control %s%s%s", contact_.text().c_str(), interface_of(contact_).c_str(),
-               in_force.c_str(), in_force == socket_options_.congestion || socket_options_.congestion.empty() ? "" : ", the system refused ",
-               in_force == socket_options_.congestion ? "" : socket_options_.congestion.c_str());
-    if (in_force != socket_options_.congestion) {
-        socket_options_.congestion.clear();   // do not ask again for each connection
+    for (const auto step : {&TcpTransport::check_descriptors, &TcpTransport::choose_interfaces, &TcpTransport::listen_everywhere}) {
+        if (const Status s = (this->*step)(); failed(s)) {
+            return s;
+        }
     }
     auto epoll = EpollSet::open(log_);
     auto doorbell = EventFd::open(log_);
@@ -128,50 +195,17 @@ try {
         RoleScope token{token_};   // nobody else knows us yet
         spare_ = spare_descriptor();
     }
-    if (failed(epoll_.add(listener_.get(), EPOLLIN, kListenerTag, log_)) || failed(epoll_.add(doorbell_.get(), EPOLLIN, kDoorbellTag, log_))) {
+    if (failed(watch_listeners()) || failed(epoll_.add(doorbell_.get(), EPOLLIN, kDoorbellTag, log_))) {
         return Status::kNoMemory;
     }
-    name.family = contact_.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6;
-    name.address = contact_.bytes();
-    name.port = be16{contact_.port()};
+    name.port = be16{listens_at_[0].port()};
+    for (unsigned i = 0; i < listener_count_; ++i) {
+        const InetAddress& at = listens_at_[i];
+        static_cast<void>(wire::add_address(name, {at.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at.bytes()}));
+    }
     return Status::kOk;
 } catch (const std::bad_alloc&) {
     return Status::kNoMemory;
-}
-
-// ---- reachability ----
-
-// Why no link to `to` shall be tried: no route, or one that leaves through an interface that is not to be used. Sends nothing. The second stops the
-// classic mistake of taking 172.17.0.1, which every host with containers has, for the peer's address. Empty: go ahead.
-std::string TcpTransport::refusal_of_route(const InetAddress& to) const
-{
-    if (to.family() == AF_UNSPEC || to.port() == 0) {
-        return "the name holds no address";
-    }
-    if (to.loopback()) {
-        return {};   // this host, whatever the rules for networks
-    }
-    int error = 0;
-    const InetAddress source = route_source(to, error);
-    if (error != 0) {
-        return error == EMFILE || error == ENFILE ? std::string{} : std::string{"no route: "} + errno_text(error) + " (errno " + std::to_string(error) + ")";
-    }
-    for (const AddressVerdict& v : addresses_) {
-        if (!v.used && v.address.same_host(source) && !source.loopback()) {
-            return "the route leaves by " + v.line();
-        }
-    }
-    return {};
-}
-
-bool TcpTransport::reaches(const wire::EndpointName& name) const noexcept
-{
-    if (name.family == wire::AddressFamily::kNone) {
-        return false;
-    }
-    const InetAddress to = name.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(name.address, name.port.get())
-                                                                    : InetAddress::v4(name.address, name.port.get());
-    return refusal_of_route(to).empty();
 }
 
 }   // namespace linnet::tcp

@@ -105,8 +105,6 @@ void TcpTransport::recycle() noexcept
 
 Result<LinkId> TcpTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept
 {
-    const InetAddress to = name.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(name.address, name.port.get())
-                                                                    : InetAddress::v4(name.address, name.port.get());
     LinkId id;
     {
         MutexLock lock{table_lock_};
@@ -118,7 +116,7 @@ Result<LinkId> TcpTransport::connect(PeerId peer, LinkRole role, const wire::End
             return Status::kNoMemory;
         }
         try {
-            requests_.push_back({id, peer, role, to});
+            requests_.push_back({id, peer, role, address_list(name)});
         } catch (const std::bad_alloc&) {
             free_.push_back(static_cast<std::uint32_t>(id.value));
             return Status::kNoMemory;
@@ -157,7 +155,10 @@ void TcpTransport::shutdown() noexcept
             end_link(*link, false, Status::kClosed, {});
         }
     }
-    listener_.reset();   // takes it out of the epoll set: no duplicate of it exists
+    for (Fd& listener : listeners_) {
+        listener.reset();   // takes it out of the epoll set: no duplicate of it exists
+    }
+    listener_count_ = 0;
     listen_again_ = TimePoint::max();
     spare_.reset();
 }
@@ -198,6 +199,7 @@ void TcpTransport::end_link(Link& link, bool report, Status why, std::string_vie
     return_buffer(link.rx);
     link.rx = Rx{};
     link.hello.reset();
+    link.calls.reset();
     link.state = LinkState::kFree;
     link.id = {};
     ended_.push_back(link);
@@ -215,8 +217,6 @@ void TcpTransport::end_link(Link& link, bool report, Status why, std::string_vie
         sink_->on_link_down(id, peer, role, up, why, text);
     }
 }
-
-namespace {
 
 Status status_of_failure(LinkState state, int error) noexcept
 {
@@ -243,8 +243,6 @@ const char* advice_for(LinkState state, int error) noexcept
     }
 }
 
-}   // namespace
-
 std::string TcpTransport::interface_of(const InetAddress& local) const
 {
     for (const AddressVerdict& v : addresses_) {
@@ -264,7 +262,7 @@ std::string TcpTransport::describe(const Link& link, const char* what, int error
     if (local.family() != AF_UNSPEC && local.port() != 0) {
         text += ", interface " + interface_of(local) + ", local " + local.text();
     } else {
-        text += ", interface " + interface_of(contact_) + ", local " + contact_.host_text();
+        text += ", interface " + interface_of(listens_at_[0]) + ", local " + listens_at_[0].host_text();
     }
     text += std::string{": "} + what;
     if (error != 0) {
@@ -284,7 +282,12 @@ void TcpTransport::fail_link(Link& link, int error, const char* what) noexcept
         return;
     }
     const Status why = status_of_failure(link.state, error);
-    end_link(link, true, why, describe(link, what, error, advice_for(link.state, error)));
+    std::string text = describe(link, what, error, advice_for(link.state, error));
+    if (link.calls != nullptr) {
+        call_failed(link, why, std::move(text));
+    } else {
+        end_link(link, true, why, text);
+    }
 }
 
 // ---- polling ----
@@ -365,8 +368,8 @@ unsigned TcpTransport::poll_epoll(unsigned budget) noexcept
     unsigned done = 0;
     bool news = hot_count_ == 0;
     for (const EpollEvent& e : std::span{events}.first(n)) {
-        if (e.data.u64 == kListenerTag) {
-            done += accept_some();
+        if (e.data.u64 < kListenerTags) {
+            done += accept_some(listeners_[e.data.u64]);
         } else if (e.data.u64 == kDoorbellTag) {
             doorbell_.drain();
             done += start_requested();
@@ -420,9 +423,9 @@ unsigned TcpTransport::run_timers() noexcept
 {
     const TimePoint now = clock_.now();
     unsigned done = 0;
-    if (now >= listen_again_ && listener_.valid()) {
+    if (now >= listen_again_) {
         listen_again_ = TimePoint::max();
-        static_cast<void>(epoll_.modify(listener_.get(), EPOLLIN, kListenerTag, log_));
+        watch_listeners_for(EPOLLIN);
         ++done;
     }
     if (now < due_) {
@@ -436,7 +439,7 @@ unsigned TcpTransport::run_timers() noexcept
                 stranger_gone(*link, "no hello in time");
             } else {
                 const std::string what = std::string{"gave up while "} + state_text(link->state);
-                end_link(*link, true, Status::kTimedOut, describe(*link, what.c_str(), ETIMEDOUT, advice_for(link->state, ETIMEDOUT)));
+                fail_link(*link, ETIMEDOUT, what.c_str());
             }
             link = opening_.front();   // the sink may have ended others: start again
             due_ = TimePoint::max();

@@ -4,7 +4,8 @@
 //
 // What it is  The transport that always works: IPv4 or IPv6, any network, no privilege. One connection per link, so bulk data never stands in front of
 //             a small message. Connections are opened on demand and cost nothing while idle: one epoll set watches all of them, and the few that
-//             delivered lately ("hot") are read directly, without asking epoll first.
+//             delivered lately ("hot") are read directly, without asking epoll first. It listens at every address that its name tells, and calls a peer
+//             at one address of the peer's name after the other: first those of networks that this host is on, never over an interface not to be used.
 // Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
 // Threads     As transport/transport.h says. Locks: Link::tx_lock and table_lock_, both leaves: neither is held during a sink call.
 // Blocking    Never. open() reads /proc and /sys.
@@ -62,8 +63,8 @@ public:
     [[nodiscard]] std::size_t buffers() const noexcept { return buffers_.size(); }
 
 private:
-    static constexpr std::uint64_t kListenerTag = 0;   // epoll data that are no LinkId: generations start at 1
-    static constexpr std::uint64_t kDoorbellTag = 1;
+    static constexpr std::uint64_t kListenerTags = wire::kNameAddressesMax;   // epoll data that are no LinkId (generations start at 1): from 0,
+    static constexpr std::uint64_t kDoorbellTag = kListenerTags;              // one for each listener, then the doorbell
     static constexpr std::uint32_t kBufferBytes = 64 * 1024;
     static constexpr unsigned kMaxHot = 64;
 
@@ -88,20 +89,33 @@ private:
     void opened_or_not(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----
-    [[nodiscard]] Status check_descriptors() noexcept;
-    [[nodiscard]] Status choose_contact(InetAddress& contact);
-    [[nodiscard]] Status listen_on(InetAddress contact);
+    [[nodiscard]] Status check_descriptors();
+    [[nodiscard]] Status choose_interfaces();
+    [[nodiscard]] Status listen_everywhere();
+    [[nodiscard]] int listen_at_port(std::span<AddressVerdict* const> where, unsigned port);
+    [[nodiscard]] Status watch_listeners();
+
+    // ---- which address of a peer (addresses.cc) ----
     [[nodiscard]] std::string refusal_of_route(const InetAddress& to) const;
+    [[nodiscard]] bool near(const InetAddress& to) const noexcept;
+    [[nodiscard]] bool own(const InetAddress& to) const noexcept;
+    void order_calls(const Link& link, const AddressList& list, Calls& calls) const LINNET_REQUIRES(token_);
+    void call_next(Link& link) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool make_call(Link& link) noexcept LINNET_REQUIRES(token_);
+    void set_call_deadline(Link& link, Nanos longest) noexcept LINNET_REQUIRES(token_);
+    void call_failed(Link& link, Status why, std::string text) noexcept LINNET_REQUIRES(token_);
+    void remember(const Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- opening (opening.cc) ----
     unsigned start_requested() noexcept LINNET_REQUIRES(token_);
-    void start(Link& link) noexcept LINNET_REQUIRES(token_);
+    void start(Link& link, const AddressList& list) noexcept LINNET_REQUIRES(token_);
     void connected(Link& link) noexcept LINNET_REQUIRES(token_);
-    unsigned accept_some() noexcept LINNET_REQUIRES(token_);
-    void accept_failed(int error) noexcept LINNET_REQUIRES(token_);
+    unsigned accept_some(const Fd& listener) noexcept LINNET_REQUIRES(token_);
+    void accept_failed(const Fd& listener, int error) noexcept LINNET_REQUIRES(token_);
     void adopt(Fd fd) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool make_room_for_stranger() noexcept LINNET_REQUIRES(token_);
-    void pause_listener() noexcept LINNET_REQUIRES(token_);
+    void pause_listeners() noexcept LINNET_REQUIRES(token_);
+    void watch_listeners_for(std::uint32_t events) noexcept LINNET_REQUIRES(token_);
     unsigned receive_hello(Link& link) noexcept LINNET_REQUIRES(token_);
     void hello_arrived(Link& link) noexcept LINNET_REQUIRES(token_);
     void welcome_arrived(Link& link, std::span<const std::byte> packet) noexcept LINNET_REQUIRES(token_);
@@ -136,8 +150,9 @@ private:
     // Constant after open().
     EpollSet epoll_;
     EventFd doorbell_;         // connect() was called: poll() has something to start
-    Fd listener_;
-    InetAddress contact_;
+    std::array<Fd, wire::kNameAddressesMax> listeners_;        // one for each address in the name, in its order
+    std::array<InetAddress, wire::kNameAddressesMax> listens_at_;
+    unsigned listener_count_{0};
     TcpSocketOptions socket_options_;
     std::vector<AddressVerdict> addresses_;
     unsigned hot_limit_{0};
@@ -151,7 +166,7 @@ private:
         LinkId id;
         PeerId peer;
         LinkRole role;
-        InetAddress to;
+        AddressList to;
     };
     std::vector<Request> requests_ LINNET_GUARDED_BY(table_lock_);
     bool closed_ LINNET_GUARDED_BY(table_lock_){false};
@@ -167,9 +182,15 @@ private:
     bool polling_ LINNET_GUARDED_BY(token_){false};
     IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
     IntrusiveList<Link> opening_ LINNET_GUARDED_BY(token_);
+    // What earlier links to a peer taught, by PeerId.
+    struct Known {
+        InetAddress good;                   // where it was reached last
+        std::array<bool, 2> was_up{};       // by role
+    };
+    std::vector<Known> known_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};      // accepted, no hello yet
     TimePoint due_ LINNET_GUARDED_BY(token_){TimePoint::max()};            // nothing in opening_ is due before
-    TimePoint listen_again_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // the listener is paused until then
+    TimePoint listen_again_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // the listeners rest until then
     Fd spare_ LINNET_GUARDED_BY(token_);
     std::vector<std::unique_ptr<std::byte[]>> buffers_;   // all that exist
     std::vector<std::byte*> free_buffers_ LINNET_GUARDED_BY(token_);

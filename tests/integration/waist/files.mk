@@ -7,6 +7,7 @@ integration_waist_test_SOURCES = \
     integration/waist/active_message_test.cc \
     integration/waist/ending_test.cc \
     integration/waist/messages_test.cc \
+    integration/waist/networks_test.cc \
     integration/waist/provider_like_test.cc \
     integration/waist/waist.h
 integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la

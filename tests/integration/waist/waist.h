@@ -44,8 +44,7 @@ public:
     {
         linnet_open_options_t o{};
         o.size = sizeof o;
-        settings.push_back({"net_include", "lo"});
-        settings.push_back({"log_level", "info"});
+        settings.insert(settings.begin(), {{"net_include", "lo"}, {"log_level", "info"}});   // what was given comes later, and overrides
         o.settings = settings.data();
         o.setting_count = settings.size();
         o.wild_mask = wild_mask;

@@ -209,7 +209,8 @@ TEST_F(SessionLayerTest, OneEndpointByNameAndByAddressIsRefused)
     connect();
     wire::EndpointName address = b->name();
     address.endpoint_id.set(0);
-    address.address = {127, 0, 0, 2};   // the simulated net looks at the port only
+    address.addresses = {};
+    wire::add_address(address, {wire::AddressFamily::kIpv4, {127, 0, 0, 2}});   // the simulated net looks at the port only
     NodePeer& again = a->add(address);
     ASSERT_NE(&again, to_b);
     a->send(again, 10);
