@@ -8,7 +8,7 @@ lab=${top_srcdir:?}/tests/lab/lab
 name=mpi$$
 trap '"$lab" down -n "$name"' EXIT
 trap 'exit 1' INT TERM
-"$lab" up -n "$name" --hosts 2 || exit $?
+"$lab" up -n "$name" --hosts 2 --v6 || exit $?
 results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_in_the_lab.tsv}
 # shellcheck disable=SC2086  # two words, or none
 "${PYTHON:-python3}" "$top_srcdir/tests/integration/run_mpi.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" \

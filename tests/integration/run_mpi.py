@@ -35,6 +35,7 @@ class Case:
     chosen: bool = True       # False: Linnet is there to be chosen, but Open MPI's defaults choose something else
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
     here: bool = False        # not in a lab: Open MPI 4.1 cannot spawn there, whatever the PML
+    apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
     fails: bool = False       # the job must end with an error, and say what `expect` says
 
     @property
@@ -90,6 +91,14 @@ CASES = [
     Case("life", "stop 5", only="linnet", options="-x LINNET_PEER_TIMEOUT=1s", expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
+    # Nothing but IPv6.
+    *(Case(program, ranks=ranks, only="linnet", apart=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
+           expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
+      for program, ranks in (("probes", 2), ("collectives", 4))),
+    # What cannot work is said before the job begins.
+    Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"connect_timeout", seconds=60),
+    Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", fails=True, expect=r"net_include", seconds=60),
+    Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
     Case("huge", seconds=900, full=True),
     # The launcher ends a job one of whose processes died: within seconds, and it says which; unless the survivor was faster.
     Case("death", "recv", fails=True, expect=r"rank 1 .*on signal 9|^ok death", seconds=60),
@@ -233,7 +242,7 @@ def parse(argv):
 
 def main(argv):
     args = parse(argv)
-    cases = [case for case in CASES if (args.full or not case.full) and case.only in ("", args.pml) and not (case.here and args.lab) and
+    cases = [case for case in CASES if (args.full or not case.full) and case.only in ("", args.pml) and not (case.here and args.lab) and not (case.apart and not args.lab) and
              re.search(args.select, case.name)]
     if args.list:
         print("\n".join(case.name for case in cases))
