@@ -65,7 +65,7 @@ public:
     [[nodiscard]] Log& log() noexcept { return log_; }
     [[nodiscard]] const session::SessionLayer& sessions() const noexcept { return *sessions_; }
     [[nodiscard]] const ProgressEngine& engine() const noexcept { return *engine_; }
-    [[nodiscard]] std::uint64_t counter(Counter id) const noexcept { return stats_.total(id); }
+    [[nodiscard]] std::uint64_t counter(Counter id) const noexcept { return stats_.total(id) + proto_->counted(id); }
 
     // ---- active messages ----
     Status register_active(std::uint32_t id, ActiveFn fn, void* arg) noexcept;

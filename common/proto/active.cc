@@ -45,6 +45,8 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
         release_tx(*b);
         return down;
     }
+    SendTally::add(peer.sent.active);
+    SendTally::add(peer.sent.bytes, args.header.size() + r.data.length);
     r.peer = &peer;
     bool charged = peer.stalled.empty() && charge(peer, body);
     if (!charged && peer.stalled.empty()) {
@@ -56,6 +58,7 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
         static_cast<void>(sent);   // the peer is up: the lock is held
         return Status::kOk;
     }
+    SendTally::add(peer.sent.stalls);
     r.am_block = b;
     r.am_charge = body;
     open(r, peer);
@@ -108,6 +111,9 @@ ActiveEvent* Proto::make_active(Peer& peer, const wire::ActiveHeader& h, std::si
 
 void Proto::active_arrived(ActiveEvent& e) noexcept
 {
+    counters_.add(Counter::kRxMessages);
+    counters_.add(Counter::kRxBytes, e.header_bytes + e.payload_bytes);
+    counters_.add(Counter::kActiveReceived);
     completions_.push(e);
     engine_.completed();
 }

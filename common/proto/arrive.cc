@@ -68,7 +68,10 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
 // taken and freed it already; without, it is marked as arriving. Both null: no memory, and the peer has been given up.
 RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept
 {
+    const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
     counters_.add(Counter::kRxMessages, 1);
+    counters_.add(Counter::kRxBytes, rendezvous ? a.rts.length.get() : a.payload_bytes);
+    counters_.add(Counter::kRndvReceived, rendezvous ? 1 : 0);
     Space* const space = spaces_.get(a.rts.tag.space.get());
     if (space == nullptr) {
         protocol_error(peer, "it uses more match spaces than memory allows");
@@ -83,7 +86,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         r.result.peer_added = peer.added.load(std::memory_order_relaxed);
         r.result.bits = a.rts.tag.match_bits.get();
         r.result.immediate = a.rts.tag.immediate.get();
-        r.result.length = a.head.kind == wire::PacketKind::kRts ? a.rts.length.get() : a.payload_bytes;
+        r.result.length = rendezvous ? a.rts.length.get() : a.payload_bytes;
         return &r;
     }
     counters_.add(Counter::kUnexpected, 1);

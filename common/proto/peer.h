@@ -52,11 +52,23 @@ struct ActiveEvent final : Completion {
     std::size_t body_bytes{0};
 };
 
+// What was sent to one peer. Written under its lock, hence without a locked instruction; read by any thread.
+struct SendTally {
+    using Count = std::atomic<std::uint64_t>;
+    Count eager{0};
+    Count rndv{0};
+    Count active{0};
+    Count bytes{0};    // of the user
+    Count stalls{0};   // sends that found no credit
+    static void add(Count& count, std::uint64_t n = 1) noexcept { count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+};
+
 class Peer final : public session::Session {
 public:
     using Session::Session;
 
     std::atomic<bool> added{false};        // the host knows it
+    SendTally sent;
 
     // ---- under lock ----
     std::uint32_t eager_used LINNET_GUARDED_BY(lock) = 0;         // bytes charged against credit_limit(), modulo 2^32

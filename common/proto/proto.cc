@@ -79,6 +79,9 @@ void Proto::release_tx(TxBlock& block) noexcept
 void Proto::complete(Request& r, Status status) noexcept
 {
     r.result.status = status;
+    if (status == Status::kTruncated || status == Status::kCanceled) {
+        shared_counters_.add_shared(status == Status::kTruncated ? Counter::kTruncated : Counter::kCanceled);
+    }
     engine_.work_closed();
     completions_.push(r);
     engine_.completed();
@@ -123,8 +126,40 @@ Completion* Proto::next_completion() noexcept
     }
     if (c != nullptr) {
         pending_.store(MpscList<Completion>::next(*c), std::memory_order_relaxed);
+        SendTally::add(handed_out_);
     }
     return c;
+}
+
+// ---- counters ----
+
+std::uint64_t Proto::counted(Counter id) const noexcept
+{
+    if (id == Counter::kCompletions) {
+        return handed_out_.load(std::memory_order_relaxed);
+    }
+    const auto pick = [id](const SendTally& t) noexcept -> std::array<const SendTally::Count*, 3> {
+        switch (id) {
+            case Counter::kTxMessages: return {&t.eager, &t.rndv, &t.active};
+            case Counter::kTxBytes: return {&t.bytes};
+            case Counter::kEagerSent: return {&t.eager};
+            case Counter::kRndvSent: return {&t.rndv};
+            case Counter::kActiveSent: return {&t.active};
+            case Counter::kCreditStalls: return {&t.stalls};
+            default: return {};
+        }
+    };
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < layer_->peers(); ++i) {
+        const auto counts = pick(static_cast<const Peer*>(layer_->find(PeerId{i}))->sent);
+        if (counts[0] == nullptr) {
+            break;   // not one of ours
+        }
+        for (const SendTally::Count* const c : counts) {
+            sum += c != nullptr ? c->load(std::memory_order_relaxed) : 0;
+        }
+    }
+    return sum;
 }
 
 // ---- peers ----

@@ -63,7 +63,16 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
             return Status::kInProgress;
         }
     }
-    return deliver(*u, r);
+    return delivered(deliver(*u, r));
+}
+
+// The end of a receive that found its message waiting: complete() never sees it.
+Status Proto::delivered(Status status) noexcept
+{
+    if (status == Status::kTruncated) {
+        shared_counters_.add_shared(Counter::kTruncated);
+    }
+    return status;
 }
 
 // Hand a whole unexpected message, or the first part of a rendezvous message, to its receive. The record is freed. Any thread; no lock held.
@@ -201,7 +210,7 @@ Status Proto::recv_claimed(Unexpected& u, RecvRequest& r) noexcept
         free_unexpected(u);
         return r.result.status;
     }
-    return deliver(u, r);
+    return delivered(deliver(u, r));
 }
 
 // ---- cancel, close ----
@@ -219,6 +228,7 @@ Status Proto::cancel(Request& request) noexcept
         }
     }
     engine_.work_closed();
+    shared_counters_.add_shared(Counter::kCanceled);
     r.result = {};
     r.result.status = Status::kCanceled;
     return Status::kOk;

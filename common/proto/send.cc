@@ -51,8 +51,11 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
-    if (r.data.length <= config_.eager_limit && charge(peer, r.data.length)) {
-        return send_eager(peer, args, r);
+    if (r.data.length <= config_.eager_limit) {
+        if (charge(peer, r.data.length)) {
+            return send_eager(peer, args, r);
+        }
+        SendTally::add(peer.sent.stalls);
     }
     return send_rts(peer, args, r);
 }
@@ -90,7 +93,8 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     if (args.sync) {
         open(r, peer);
     }
-    shared_counters_.add_shared(Counter::kEagerSent, 1);
+    SendTally::add(peer.sent.eager);
+    SendTally::add(peer.sent.bytes, length);
     const auto sent = layer_->send(peer, b->tx);
     if (failed(sent.status)) {
         release_tx(*b);
@@ -104,8 +108,9 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
 Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
 {
     const std::size_t length = r.data.length;
-    shared_counters_.add_shared(Counter::kEagerSent, 1);
     if (!copy) {
+        SendTally::add(peer.sent.eager);
+        SendTally::add(peer.sent.bytes, length);
         wire::PacketHead h = head;
         h.flags.set(wire::flag::kWantAck);
         std::size_t at = put(r.head.data(), h);
@@ -129,6 +134,8 @@ Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::Packet
         }
         return Status::kNoMemory;
     }
+    SendTally::add(peer.sent.eager);
+    SendTally::add(peer.sent.bytes, length);
     b->copy = to;
     b->copy_bytes = static_cast<std::uint32_t>(length);
     std::size_t at = put(b->tx.head, head);
@@ -181,6 +188,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     std::size_t first = r.data.contiguous() ? std::min<std::size_t>(r.data.length, config_.rndv_first) : 0;
     if (first > 0 && !charge(peer, first)) {
         first = 0;
+        SendTally::add(peer.sent.stalls, r.data.length > config_.eager_limit ? 1 : 0);   // a shorter one was counted before it came here
     }
     wire::RtsHeader rts;
     rts.tag.space.set(args.space);
@@ -197,7 +205,8 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     r.tx.head_bytes = static_cast<std::uint32_t>(at);
     r.tx.payload = first > 0 ? r.data.view(0, first) : std::span<const std::byte>{};
     open(r, peer);
-    shared_counters_.add_shared(Counter::kRndvSent, 1);
+    SendTally::add(peer.sent.rndv);
+    SendTally::add(peer.sent.bytes, r.data.length);
     const auto ignored = layer_->send(peer, r.tx);
     static_cast<void>(ignored);
     return Status::kInProgress;

@@ -72,8 +72,12 @@ int main(int argc, char **argv)
         unsigned long long sent = counted(session, "mtl_linnet_", "tx_bytes", &found) - before;
         fprintf(stderr, "counters: %llu bytes sent for a message of %d\n", sent, BYTES);
         CHECK(sent == 0 || sent >= BYTES);   /* 0: taken by the receiver itself, on one host */
+        CHECK(counted(session, "mtl_linnet_tx_bytes", "", &found) >= BYTES);
+        CHECK(counted(session, "mtl_linnet_tx_messages", "", &found) >= 1);
     } else {
         MPI_Recv(data, BYTES, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(counted(session, "mtl_linnet_rx_bytes", "", &found) >= BYTES);
+        CHECK(counted(session, "mtl_linnet_rx_messages", "", &found) >= 1);
         MPI_Send(data, 1, MPI_BYTE, partner, 2, MPI_COMM_WORLD);
     }
     free(data);
