@@ -137,16 +137,16 @@ Status Context::open_transports()
         if (!transport_chosen(chosen, row)) {
             continue;
         }
-        std::unique_ptr<Transport> t = row.make(env);
-        session::Port& port = sessions_->add_port(*t);
-        const Status s = t->open(port, self);
+        transports_.push_back(row.make(env));   // before it can fail: its port stays, and close() goes through the ports
+        Transport& t = *transports_.back();
+        session::Port& port = sessions_->add_port(t);
+        const Status s = t.open(port, self);
         if (s != Status::kOk) {
             return s;   // it said why
         }
-        if (const Status added = engine_->add_source(*t); added != Status::kOk) {
+        if (const Status added = engine_->add_source(t); added != Status::kOk) {
             return added;
         }
-        transports_.push_back(std::move(t));
     }
     if (transports_.size() < 2 && chosen.find("loopback") == std::string::npos) {   // which reaches nobody else
         LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());

@@ -102,6 +102,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
         }
     }
     // No resources, which the transport said in the log, or no transport that reaches a peer who reached us: until connect_timeout. Or nobody is there.
+    link.last_failure = "no transport has a way to it now; see the settings transports, net_include and net_exclude";
     ++link.failures;
     link.first_port = 0;
     retry_later(link, link.nobody ? now : now + kRetryMax);
