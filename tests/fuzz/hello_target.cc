@@ -12,11 +12,10 @@ using session::Attempt;
 wire::EndpointName name_of(std::uint64_t id, std::uint8_t secret)
 {
     wire::EndpointName n;
-    n.family = wire::AddressFamily::kIpv4;
     n.port.set(7000);
     n.endpoint_id.set(id);
     n.incarnation.set(1);
-    n.address = {10, 1, 0, static_cast<std::uint8_t>(id)};
+    static_cast<void>(wire::add_address(n, {wire::AddressFamily::kIpv4, {10, 1, 0, static_cast<std::uint8_t>(id)}}));
     n.secret.fill(secret);
     return n;
 }

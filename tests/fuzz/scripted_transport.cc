@@ -20,9 +20,8 @@ const TransportCaps& ScriptedTransport::caps() const noexcept
 Status ScriptedTransport::open(TransportSink& sink, wire::EndpointName& name) noexcept
 {
     sink_ = &sink;
-    name.family = wire::AddressFamily::kIpv4;
     name.port.set(1);
-    name.address = {127, 0, 0, 1};
+    static_cast<void>(wire::add_address(name, {wire::AddressFamily::kIpv4, {127, 0, 0, 1}}));
     return Status::kOk;
 }
 

@@ -22,10 +22,9 @@ constexpr unsigned kMaxSteps = 400;
 wire::EndpointName name_of(std::uint64_t id, std::uint8_t secret)
 {
     wire::EndpointName n;
-    n.family = wire::AddressFamily::kIpv4;
     n.port.set(static_cast<std::uint16_t>(id));
     n.endpoint_id.set(id);
-    n.address = {127, 0, 0, 1};
+    static_cast<void>(wire::add_address(n, {wire::AddressFamily::kIpv4, {127, 0, 0, 1}}));
     n.secret.fill(secret);
     return n;
 }
