@@ -92,6 +92,9 @@ ActiveEvent* Proto::make_active(Peer& peer, const wire::ActiveHeader& h, std::si
         protocol_error(peer, "an active message is shorter than its header");
         return nullptr;
     }
+    if (!take_credit(peer, body_bytes)) {
+        return nullptr;
+    }
     const std::size_t total = round_up(sizeof(ActiveEvent)) + body_bytes;
     std::byte* const memory = acquire(total);
     if (memory == nullptr) {

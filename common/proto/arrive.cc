@@ -64,10 +64,24 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
     }
 }
 
+// What a peer may make us hold is bounded by what we granted; one that sends more is given up. Once for each message, when it begins.
+bool Proto::take_credit(Peer& peer, std::size_t bytes) noexcept
+{
+    peer.eager_received += static_cast<std::uint32_t>(bytes);
+    if (static_cast<std::int32_t>(peer.credit_grant.load(std::memory_order_relaxed) - peer.eager_received) < 0) {
+        protocol_error(peer, "it sent more than its credit");
+        return false;
+    }
+    return true;
+}
+
 // The receive that takes this message, or null: then `u` is its record, queued. With `here`, its payload, the record is complete and any thread may have
 // taken and freed it already; without, it is marked as arriving. Both null: no memory, and the peer has been given up.
 RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept
 {
+    if (!take_credit(peer, a.payload_bytes)) {
+        return nullptr;
+    }
     const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
     counters_.add(Counter::kRxMessages, 1);
     counters_.add(Counter::kRxBytes, rendezvous ? a.rts.length.get() : a.payload_bytes);

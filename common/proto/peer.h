@@ -84,13 +84,14 @@ public:
     SpinLock named_lock;
     IntrusiveList<Unexpected, ListLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
 
-    // ---- token holder: the message that is being read now ----
+    // ---- token holder ----
+    std::uint32_t eager_received{0};    // bytes that came in on credit, modulo 2^32; never past credit_grant
+    // the message that is being read now
     Unexpected* landing_unexpected{nullptr};
     RecvRequest* landing_recv{nullptr};
     ActiveEvent* landing_active{nullptr};
     std::byte* landing_staging{nullptr};
     std::size_t landing_bytes{0};       // of payload, as announced
-    std::size_t landing_charge{0};      // eager bytes to give credit back for
     wire::RtsHeader landing_header;     // tag part valid for eager messages too
     wire::PacketHead landing_head;
 };

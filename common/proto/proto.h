@@ -135,6 +135,7 @@ private:
     void discard(Unexpected& u) noexcept;
     void give_credit(Peer& peer, std::size_t bytes) noexcept;
     // arrival (arrive.cc)
+    bool take_credit(Peer& peer, std::size_t bytes) noexcept;
     struct Arrival {
         wire::PacketHead head;
         wire::RtsHeader rts;        // tag part valid for eager

@@ -11,6 +11,7 @@ namespace linnet::proto {
 namespace {
 // Up to here payload is copied behind its head before sending: one contiguous piece for the system call, and cheaper than bookkeeping.
 constexpr std::size_t kCopyFirst = 2048;
+constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
 
 template <class T>
 std::size_t put(std::byte* at, const T& header) noexcept
@@ -33,8 +34,8 @@ wire::PacketHead packet_head(wire::PacketKind kind, std::size_t body_bytes, std:
 bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
 {
     const auto left = static_cast<std::int32_t>(peer.credit_limit() - peer.eager_used);
-    // Before the first packet of the peer its credit is unknown; ours is the best guess, since both run the same settings as a rule.
-    const std::int32_t room = !peer.credit_known() ? static_cast<std::int32_t>(config_.eager_credit - peer.eager_used) : left;
+    // Before the first packet of the peer its credit is unknown, but for the least that anybody may set.
+    const std::int32_t room = !peer.credit_known() ? static_cast<std::int32_t>(kFirstCredit - peer.eager_used) : left;
     if (room < static_cast<std::int32_t>(bytes)) {
         return false;
     }

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+
+test_programs += unit_proto_test
+unit_proto_test_SOURCES = \
+    unit/proto/credit_test.cc
+unit_proto_test_LDADD = $(TEST_LIBS) $(libs_proto) $(libs_transport_loopback)
