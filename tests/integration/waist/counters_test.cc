@@ -159,6 +159,7 @@ INSTANTIATE_TEST_SUITE_P(EventThread, ComputingReceiver, ::testing::Values(true,
 
 TEST(WaistDescriptors, ThousandPeersUnderALimitOf256AreRefusedAtTheStart)
 {
+    ::testing::GTEST_FLAG(death_test_style) = "threadsafe";   // a fresh process: a context starts threads, which a fork of ours must not
     EXPECT_EXIT(open_with_few_descriptors("1000"), ::testing::ExitedWithCode(3),
                 "file descriptors are needed \\(2 for each of 1000 peers.*only 256 may be opened.*ulimit -n.*expected_peers or descriptor_reserve");
     EXPECT_EXIT(open_with_few_descriptors("50"), ::testing::ExitedWithCode(0), "");

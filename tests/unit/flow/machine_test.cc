@@ -313,7 +313,8 @@ TEST_F(MachineTest, ClosingReturnsWhatWasBorrowedAndFencesTheRest)
     head.body_bytes.set(5000);
     int cookie = 0;
     ASSERT_EQ(a->machine.give_bulk(a->bulk, head, bulk, &cookie), Status::kInProgress);
-    const Received r = b->machine.receive(frame_of(*a), sim.now);
+    const auto early = frame_of(*a);
+    const Received r = b->machine.receive(early, sim.now);
     ASSERT_NE(r.landing, nullptr);
     std::vector<std::byte> place(5000);
     int landing = 0;
