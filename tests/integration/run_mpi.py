@@ -96,7 +96,7 @@ CASES = [
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
       for program, ranks in (("probes", 2), ("collectives", 4))),
     # What cannot work is said before the job begins.
-    Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"connect_timeout", seconds=60),
+    Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", fails=True, expect=r"net_include", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
     Case("huge", seconds=900, full=True),
