@@ -77,7 +77,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Largest eager message that is copied, so that its send completes at once; longer ones complete when the peer acknowledges.", false},
     {SettingId::kEagerCredit, "eager_credit", SettingKind::kSize, "1m", 64 * detail::kKi, detail::kGi, nullptr,
      "Bytes of eager messages without a matching receive that each peer may have in our memory.", false},
-    {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "64k", 0, detail::kLanePayloadMax, nullptr,
+    {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "127k", 0, detail::kLanePayloadMax, nullptr,
      "Leading bytes of a rendezvous message that travel with its announcement.", true},
     {SettingId::kBulkChunk, "bulk_chunk", SettingKind::kSize, "1m", 4 * detail::kKi, 64 * detail::kMi, nullptr,
      "Rendezvous bytes that are handed to a transport at a time.", true},

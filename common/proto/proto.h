@@ -51,7 +51,7 @@ public:
         std::size_t eager_limit{65536};
         std::size_t retain_limit{16384};
         std::size_t eager_credit{1u << 20};
-        std::size_t rndv_first{65536};
+        std::size_t rndv_first{127 * 1024};
         std::size_t bulk_chunk{1u << 20};
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
