@@ -8,7 +8,6 @@ namespace {
 
 // One side of a conversation: answers every message from inside its handler until the count in the header is used up.
 struct Talker {
-    Endpoint endpoint;
     linnet_peer_t other{LINNET_PEER_UNKNOWN};
     std::vector<std::unique_ptr<Op>> replies;
     std::vector<unsigned char> payload = pattern(3000);
@@ -18,6 +17,7 @@ struct Talker {
     int depth{0};
     int deepest{0};
     bool progress_inside{false};
+    Endpoint endpoint;   // last, so that it closes before the memory of what it still has under way goes
 
     explicit Talker(std::vector<linnet_setting_t> settings = {}) : endpoint{std::move(settings)}
     {
