@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// FramePort: what puts frames on a network and takes them off it, below FrameTransport.
+//
+// What it is   The part in which transport/udp (sockets) and transport/eth (a packet ring) differ. All that they share, links, opening, reliability, is in
+//              FrameTransport and flow::Machine. A frame is a wire::FrameHead and what follows it (common/wire/frame.h); what a port puts around it (IP
+//              and UDP, or an Ethernet header with padding) is the port's own and not in any length here.
+// Channels     A port has one or two: kLaneChannel always; kBulkChannel when rendezvous data has a queue of its own in the kernel (a second socket), so that it
+//              never stands in front of a small message. Each has a Machine, and a credit pool of the size of its receive queue.
+// Owner        FrameTransport, which owns the port.
+// Threads      send() and send_single(): any thread, one at a time per channel, by a lock of the caller's. open(), close(), and all that receives: the
+//              holder of the progress token, at the same time as sends. routes(), frame_bytes() and texts: any thread, after open().
+// Blocking     Never; open() and routes() may read /proc, /sys and the routing table.
+// Failure      Frames may be lost without a word: that is what flow/ is for. What is known to be lost is said by a short count; what proves that nobody is
+//              there comes as Evidence.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "flow/machine.h"
+#include "wire/name.h"
+
+namespace linnet::frames {
+
+inline constexpr unsigned kLaneChannel = 0;
+inline constexpr unsigned kBulkChannel = 1;
+inline constexpr unsigned kChannels = 2;
+
+// How a peer is reached on one channel: an address and port, or an interface, a hardware address and an endpoint. Opaque to all but its port. A value; equal
+// routes have equal bytes, so a port zeroes what it does not use.
+class Route {
+public:
+    static constexpr std::size_t kBytes = 32;
+    template <class T>
+    [[nodiscard]] static Route of(const T& value) noexcept
+    {
+        static_assert(sizeof(T) <= kBytes && std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>);
+        Route r;
+        std::memcpy(r.bytes_.data(), &value, sizeof value);
+        return r;
+    }
+    template <class T>
+    [[nodiscard]] T as() const noexcept
+    {
+        static_assert(sizeof(T) <= kBytes && std::is_trivially_copyable_v<T>);
+        T value;
+        std::memcpy(&value, bytes_.data(), sizeof value);
+        return value;
+    }
+    friend bool operator==(const Route&, const Route&) = default;
+
+private:
+    alignas(8) std::array<std::byte, kBytes> bytes_{};
+};
+
+// One way to call a peer, or why it is none.
+struct Candidate {
+    Route route;
+    std::string refusal;   // empty: go ahead. Else for people: "no route: Network is unreachable (errno 101)"
+};
+
+// A frame that arrived. `bytes` starts with the FrameHead and may be longer than the frame (Ethernet pads). Valid until the next receive() of the channel.
+struct RxFrame {
+    std::span<const std::byte> bytes;
+    std::uint32_t source{0};   // for FramePort::source(): whence, asked for few frames only
+};
+
+// Proof that nobody is at a route: ICMP port unreachable, an administrator's refusal. Not a silence, and not a full queue.
+struct Evidence {
+    Route route;      // as the peer's frames would have as source
+    int error{0};     // ECONNREFUSED, EHOSTUNREACH, ENETUNREACH
+};
+
+struct PortLimits {
+    std::size_t frame_bytes{0};     // the largest frame that any route takes: head and payload
+    std::uint32_t ring_frames{0};   // frames of that size that the kernel queues for us, at least; credit is lent out of them
+    unsigned burst{1};              // frames that go best with one call: segments of a GSO send, slots
+};
+
+class FramePort {
+public:
+    virtual ~FramePort() = default;
+
+    // ---- before the first link ----
+    [[nodiscard]] virtual const char* name() const noexcept = 0;   // "udp": of the transport
+    // Bind and choose addresses; adds them to the name, with the port. kUnreachable, kNoDescriptors, ...: logged with the reason.
+    [[nodiscard]] virtual Status open(wire::EndpointName& name) = 0;
+    [[nodiscard]] virtual unsigned channels() const noexcept = 0;
+    [[nodiscard]] virtual PortLimits limits(unsigned channel) const noexcept = 0;
+    // Nothing is sent or received any more; also after a failed open().
+    virtual void close() noexcept = 0;
+
+    // ---- peers ----
+    // The ways to call a peer of this name, on its lane channel, best first; at most wire::kNameAddressesMax. Returns how many. A name without addresses is
+    // one candidate that is refused.
+    [[nodiscard]] virtual unsigned routes(const wire::EndpointName& name, std::span<Candidate> out) const = 0;
+    // The largest frame that is to be sent there, by what is known of the path; at most limits().frame_bytes. A larger one must still arrive, if slower.
+    [[nodiscard]] virtual std::size_t frame_bytes(const Route& to) const noexcept = 0;
+    [[nodiscard]] virtual std::string text(const Route& peer) const = 0;         // "10.1.0.2 port 41873"
+    [[nodiscard]] virtual std::string local_text(const Route& peer) const = 0;   // "interface eth0, local 10.1.0.1 port 40112"
+
+    // ---- sending ----
+    // TxFrame::route points to a Route. Returns how many of `frames`, from the front, are gone or lost on the way; the rest was refused (a full queue): it is
+    // to be offered again at the next poll. What can never be sent there (no route any more) counts as gone, and becomes Evidence where it is one.
+    [[nodiscard]] virtual std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept = 0;
+    // One frame of an opening or a reset; lost when refused.
+    virtual void send_single(unsigned channel, const Route& to, std::span<const std::byte> frame) noexcept = 0;
+
+    // ---- receiving ----
+    // What is there, up to out.size(); 0: nothing. Called on every poll of the progress engine: it may skip its system call while a channel is quiet, as long
+    // as an arrival is found within some microseconds of polling. The frames of the call before are gone.
+    [[nodiscard]] virtual std::size_t receive(unsigned channel, std::span<RxFrame> out) noexcept = 0;
+    // Of a frame of the last receive() of this channel.
+    [[nodiscard]] virtual Route source(unsigned channel, const RxFrame& frame) const noexcept = 0;
+    // Evidence that came since; false: no more.
+    [[nodiscard]] virtual bool next_evidence(Evidence& out) noexcept = 0;
+    // Frames that the kernel dropped for want of room in our queue, since open(), as far as it told.
+    [[nodiscard]] virtual std::uint64_t kernel_drops(unsigned channel) const noexcept = 0;
+
+    // ---- sleeping ----
+    // Readable whenever receive() or next_evidence() would find something. Constant after open().
+    [[nodiscard]] virtual int wait_descriptor() const noexcept = 0;
+    // Somebody is about to sleep on it, or woke: false when there is work already.
+    [[nodiscard]] virtual bool prepare_sleep() noexcept { return true; }
+    virtual void finish_sleep() noexcept {}
+};
+
+}   // namespace linnet::frames
