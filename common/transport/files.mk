@@ -5,4 +5,5 @@
 noinst_LTLIBRARIES += liblinnet-transport.la
 liblinnet_la_LIBADD += liblinnet-transport.la
 liblinnet_transport_la_SOURCES = \
+    transport/link_table.h \
     transport/transport.h

@@ -16,15 +16,14 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/intrusive_list.h"
 #include "sync/bell_page.h"
 #include "sync/lock.h"
 #include "sync/record_ring.h"
 #include "sys/fd.h"
 #include "sys/memfd.h"
 #include "sys/remote_process.h"
+#include "transport/link_table.h"
 #include "transport/shm/segment.h"
-#include "transport/transport.h"
 
 namespace linnet::shm {
 
@@ -44,13 +43,8 @@ enum class LinkState : std::uint8_t { kFree, kRequested, kAwaitAnswer, kAwaitWel
     return "?";
 }
 
-// What is being read: at most one packet, begun and not finished.
-struct Rx {
+struct Rx : RxBody {
     RingReader ring;
-    bool in_body{false};
-    Landing landing;
-    std::size_t body_left{0};   // bytes of its payload that have not come
-    std::size_t landed{0};
 };
 
 // What is being written: at most one packet, begun and not finished.
@@ -74,27 +68,21 @@ struct Tx {
     [[nodiscard]] bool busy() const noexcept { return !rest[0].empty() || !rest[1].empty(); }
 };
 
-struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links that are being opened, or of those that ended
+struct alignas(kCacheLine) Link : LinkBase {
     Mutex tx_lock;
     Tx tx LINNET_GUARDED_BY(tx_lock);
 
     // ---- token holder ----
-    LinkId id{};
     LinkState state{LinkState::kFree};
-    LinkRole role{LinkRole::kLane};
     Side side{Side::kOpener};
-    bool hot{false};
     bool we_pull{false};                // we can read the peer's memory
     bool peer_pulls{false};
-    PeerId peer{kNoPeer};
-    std::uint32_t number{0};            // of the slot: our bell
     std::uint32_t peer_bell{0};
     Fd fd;
     Mapping segment;
     Mapping peer_page;                  // its bells
     RemoteProcess process;
     Rx rx;
-    TimePoint deadline{TimePoint::max()};
 
     [[nodiscard]] bool up() const noexcept { return state == LinkState::kUp; }
     // The sink knows of it: it asked for it, or accepted its hello.

@@ -104,27 +104,22 @@ bool ShmTransport::reaches(const wire::EndpointName& name) const noexcept
 
 unsigned ShmTransport::start_requested() noexcept
 {
-    std::vector<Request> requests;
-    {
-        MutexLock lock{table_lock_};
-        requests.swap(requests_);
-        for (Request& r : requests) {   // still under the lock: from here on drop() finds a link, not a request
-            Link& link = occupy(r.id, r.peer, r.role, Side::kOpener, LinkState::kRequested);
-            link.deadline = clock_.now() + connect_timeout_;
-            link.fd = std::move(r.fd);
-        }
-    }
-    for (const Request& r : requests) {
-        if (Link* const link = find(r.id)) {   // the end of an earlier one may have dropped it
-            start(*link);
-        }
-    }
-    return static_cast<unsigned>(requests.size());
+    using Request = LinkTable<Link, Fd, BellPage::kBells / 64>::Request;
+    return links_.start(
+        [this](Link& link, Request& r) {
+            token_.assert_held();
+            prepare(link, Side::kOpener, LinkState::kRequested);
+            link.fd = std::move(r.wish);
+        },
+        [this](Link& link, const Request&) {
+            token_.assert_held();
+            start(link);
+        });
 }
 
 void ShmTransport::start(Link& link) noexcept
 {
-    due_ = std::min(due_, link.deadline);
+    opening_.set_deadline(link, clock_.now() + connect_timeout_);
     const UnixPeer who = unix_peer(link.fd.get());
     link.process = RemoteProcess{who.pid};
     if (who.uid != user_id()) {
@@ -205,25 +200,21 @@ unsigned ShmTransport::accept_some() noexcept
 
 void ShmTransport::adopt(Fd fd) noexcept
 {
-    LinkId id;
-    {
-        MutexLock lock{table_lock_};
-        id = closed_ ? LinkId{} : reserve();
-    }
-    if (id.value == 0) {
+    Link* const adopted = links_.adopt();
+    if (adopted == nullptr) {
         return;   // no memory: the connection is closed, its opener tries another way
     }
     rx_counters_.add(Counter::kShmAccepts);
-    Link& link = occupy(id, kNoPeer, LinkRole::kLane, Side::kAcceptor, LinkState::kAwaitOffer);
+    Link& link = *adopted;
+    prepare(link, Side::kAcceptor, LinkState::kAwaitOffer);
     ++strangers_;
-    link.deadline = clock_.now() + std::min(kSetupTime, connect_timeout_);
-    due_ = std::min(due_, link.deadline);
+    opening_.set_deadline(link, clock_.now() + std::min(kSetupTime, connect_timeout_));
     link.fd = std::move(fd);
     const UnixPeer who = unix_peer(link.fd.get());
     link.process = RemoteProcess{who.pid};
     if (who.uid != user_id()) {
         fail_link(link, Status::kRefused, EPERM, "belongs to another user");
-    } else if (failed(epoll_.add(link.fd.get(), EPOLLIN, id.value, log_))) {
+    } else if (failed(epoll_.add(link.fd.get(), EPOLLIN, link.id.value, log_))) {
         fail_link(link, Status::kNoMemory, 0, "cannot watch the socket");
     }
 }
@@ -414,10 +405,7 @@ void ShmTransport::confirm_arrived(Link& link, std::span<const std::byte> packet
 void ShmTransport::bring_up(Link& link) noexcept
 {
     link.state = LinkState::kUp;
-    link.deadline = TimePoint::max();
-    if (link.linked()) {
-        IntrusiveList<Link>::remove(link);
-    }
+    opening_.remove(link);
     const std::span<std::byte> segment = link.segment.bytes();
     link.rx.ring = RingReader{ring_of(segment, link.role, other(link.side))};
     {

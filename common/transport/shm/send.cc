@@ -109,7 +109,7 @@ ShmTransport::Written ShmTransport::write_packet(Tx& tx, std::span<const std::by
 SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch) noexcept
 {
     SendResult result;
-    Link* const link = slot_of(id);
+    Link* const link = links_.slot_of(id);
     if (link == nullptr) {
         result.down = true;
         return result;
@@ -166,7 +166,7 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
 
 Status ShmTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
 {
-    Link* const link = slot_of(id);
+    Link* const link = links_.slot_of(id);
     if (link == nullptr) {
         return Status::kPeerDown;
     }

@@ -43,71 +43,19 @@ const TransportCaps& ShmTransport::caps() const noexcept { return kCaps; }
 
 // ---- table ----
 
-Link* ShmTransport::find(LinkId id) const noexcept
+void ShmTransport::prepare(Link& link, Side side, LinkState state) noexcept
 {
-    Link* const link = slot_of(id);
-    return link != nullptr && link->id == id && link->state != LinkState::kFree ? link : nullptr;
-}
-
-// A fresh id with its slot; zero when memory or bells are exhausted.
-LinkId ShmTransport::reserve() noexcept
-{
-    if (free_.empty()) {
-        const std::uint32_t first = links_.size();
-        const std::uint32_t more = static_cast<std::uint32_t>(links_.kPerChunk);
-        try {
-            free_.reserve(first + more);   // every slot may be free at once: recycle() must not fail
-            generations_.resize(first + more, 0);
-        } catch (const std::bad_alloc&) {
-            return {};
-        }
-        if (!links_.grow()) {
-            return {};
-        }
-        bell_limit_.store(links_.size(), std::memory_order_relaxed);
-        for (std::uint32_t n = links_.size(); n > first; --n) {
-            free_.push_back(n - 1);
-        }
-    }
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    generations_[number] = std::max(1u, generations_[number] + 1);
-    return LinkId{(static_cast<std::uint64_t>(generations_[number]) << 32) | number};
-}
-
-Link& ShmTransport::occupy(LinkId id, PeerId peer, LinkRole role, Side side, LinkState state) noexcept
-{
-    Link& link = *slot_of(id);
-    link.id = id;
-    link.number = static_cast<std::uint32_t>(id.value);
-    link.peer = peer;
-    link.role = role;
     link.side = side;
     link.state = state;
     link.we_pull = link.peer_pulls = false;
     link.rx = Rx{};
-    opening_.push_back(link);
-    return link;
-}
-
-void ShmTransport::recycle() noexcept
-{
-    if (polling_ || ended_.empty()) {
-        return;   // a pass over the links is going on below us on the stack and may still look at what ended
-    }
-    MutexLock lock{table_lock_};
-    while (const Link* link = ended_.pop_front()) {
-        free_.push_back(link->number);
-    }
+    opening_.add(link);
 }
 
 Result<LinkId> ShmTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept
 {
-    {
-        MutexLock lock{table_lock_};
-        if (closed_) {
-            return Status::kClosed;
-        }
+    if (links_.closed()) {
+        return Status::kClosed;
     }
     SocketOrError s;
     try {
@@ -119,48 +67,31 @@ Result<LinkId> ShmTransport::connect(PeerId peer, LinkRole role, const wire::End
         LINNET_LOG(log_, kDebug, "shm: no way to endpoint %016llx: %s", static_cast<unsigned long long>(name.endpoint_id.get()), errno_text(s.error));
         return s.error == ECONNREFUSED || s.error == ENOENT ? Status::kUnreachable : status_from_errno(s.error);
     }
-    LinkId id;
-    {
-        MutexLock lock{table_lock_};
-        id = reserve();
-        if (id.value == 0) {
-            return Status::kNoMemory;
-        }
-        try {
-            requests_.push_back({id, peer, role, std::move(s.fd)});
-        } catch (const std::bad_alloc&) {
-            free_.push_back(static_cast<std::uint32_t>(id.value));
-            return Status::kNoMemory;
-        }
+    const Result<LinkId> id = links_.request(peer, role, std::move(s.fd));
+    if (id.ok()) {
+        doorbell_.signal();
     }
-    doorbell_.signal();
     return id;
 }
 
 void ShmTransport::drop(LinkId id) noexcept
 {
     RoleScope token{token_};
-    if (Link* const link = find(id)) {
-        end_link(*link, false, Status::kCanceled, {});
-        recycle();
+    Link* const link = links_.find(id);
+    if (link == nullptr) {
+        links_.withdraw(id);
         return;
     }
-    MutexLock lock{table_lock_};
-    const auto it = std::find_if(requests_.begin(), requests_.end(), [id](const Request& r) { return r.id == id; });
-    if (it != requests_.end()) {
-        free_.push_back(static_cast<std::uint32_t>(id.value));
-        requests_.erase(it);
+    end_link(*link, false, Status::kCanceled, {});
+    if (!polling_) {   // else a pass over the links is going on below us on the stack and may still look at what ended
+        links_.recycle();
     }
 }
 
 void ShmTransport::shutdown() noexcept
 {
     RoleScope token{token_};
-    {
-        MutexLock lock{table_lock_};
-        closed_ = true;
-        requests_.clear();
-    }
+    links_.close();
     for (std::uint32_t n = 0; Link* const link = links_.at(n); ++n) {
         if (link->state != LinkState::kFree) {
             end_link(*link, false, Status::kClosed, {});
@@ -173,17 +104,12 @@ void ShmTransport::shutdown() noexcept
 
 void ShmTransport::end_link(Link& link, bool report, Status why, std::string_view text) noexcept
 {
-    const LinkId id = link.id;
-    const PeerId peer = link.peer;
-    const LinkRole role = link.role;
-    const bool up = link.up();
+    LinkEnd end{link.id, link.peer, link.role, link.up(), link.rx, nullptr, false};
     report = report && link.reported();
-    void* cookie = nullptr;
-    bool cookie_held = false;
     {
         MutexLock lock{link.tx_lock};   // after this no thread of ours writes into the segment
-        cookie = link.tx.cookie;
-        cookie_held = link.tx.cookie_held;
+        end.cookie = link.tx.cookie;
+        end.cookie_held = link.tx.cookie_held;
         link.tx = Tx{};
     }
     if (link.segment.valid()) {
@@ -197,34 +123,15 @@ void ShmTransport::end_link(Link& link, bool report, Status why, std::string_vie
     if (link.state == LinkState::kAwaitOffer || link.state == LinkState::kAwaitHello) {
         --strangers_;
     }
-    if (link.linked()) {
-        IntrusiveList<Link>::remove(link);
-    }
-    cool(link);
-    const bool in_body = link.rx.in_body;
-    const Landing landing = link.rx.landing;
-    const std::size_t landed = link.rx.landed;
+    opening_.remove(link);
+    hot_.remove(link);
     link.rx = Rx{};
     link.segment.reset();
     link.peer_page.reset();
     link.process = RemoteProcess{};
     link.state = LinkState::kFree;
-    link.id = {};
-    link.deadline = TimePoint::max();
-    ended_.push_back(link);
-
-    // The sink, last: it may call back.
-    if (in_body && role == LinkRole::kLane) {
-        sink_->on_packet_end(id, peer, landing.cookie, landed, false);
-    } else if (in_body) {
-        sink_->on_bulk_end(id, peer, landing.cookie, landed, false);
-    }
-    if (cookie_held) {
-        sink_->on_bulk_sent(peer, cookie, false);
-    }
-    if (report) {
-        sink_->on_link_down(id, peer, role, up, why, text);
-    }
+    links_.retire(link);
+    tell_end(*sink_, end, report, why, text);
 }
 
 // "shm lane link to process 4711 of this host: closed by the peer"
@@ -259,30 +166,15 @@ void ShmTransport::warm(Link& link) noexcept
     if (link.hot) {
         return;
     }
-    if (hot_count_ == kMaxHot) {
+    if (hot_.count() == kMaxHot) {
         next_out_ = (next_out_ + 1) % kMaxHot;
-        Link& out = *hot_[next_out_];
-        cool(out);
+        Link& out = hot_[next_out_];
+        hot_.remove(out);
         out.rx.ring.set_polled(false);
         bells_->set(out.number);   // a record may have come just before
     }
-    link.hot = true;
-    hot_[hot_count_++] = &link;
+    hot_.add(link);
     link.rx.ring.set_polled(true);
-}
-
-void ShmTransport::cool(Link& link) noexcept
-{
-    if (!link.hot) {
-        return;
-    }
-    link.hot = false;
-    for (unsigned i = 0; i < hot_count_; ++i) {
-        if (hot_[i] == &link) {
-            hot_[i] = hot_[--hot_count_];
-            return;
-        }
-    }
 }
 
 // A bell of a link that is up: records, or room, or trouble that a sender met.
@@ -353,7 +245,7 @@ unsigned ShmTransport::poll_epoll(unsigned budget) noexcept
         } else if (e.data.u64 == kDoorbellTag) {
             doorbell_.drain();
             done += start_requested();
-        } else if (Link* const link = find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
+        } else if (Link* const link = links_.find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
             done += link->up() ? socket_of_up_link(*link) : receive_setup(*link);
         }
     }
@@ -370,13 +262,11 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
         return 0;
     }
     polling_ = true;
-    unsigned done = 0;
-    for (unsigned i = 0; i < hot_count_;) {
-        Link& link = *hot_[i];
-        done += receive(link, budget);
-        i += i < hot_count_ && hot_[i] == &link ? 1 : 0;   // else another one stands here now
-    }
-    bells_->take(bell_limit_.load(std::memory_order_relaxed), [&](std::uint32_t bell) {
+    unsigned done = hot_.each([&](Link& link) {
+        token_.assert_held();
+        return receive(link, budget);
+    });
+    bells_->take(links_.limit(), [&](std::uint32_t bell) {
         token_.assert_held();
         Link* const link = links_.at(bell);
         if (link != nullptr && link->up()) {
@@ -392,31 +282,17 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
         }
     }
     polling_ = false;
-    recycle();
+    links_.recycle();
     return done;
 }
 
 // Links that did not open in time.
 unsigned ShmTransport::run_timers() noexcept
 {
-    const TimePoint now = clock_.now();
-    if (now < due_) {
-        return 0;
-    }
-    unsigned done = 0;
-    due_ = TimePoint::max();
-    for (Link* link = opening_.front(); link != nullptr;) {
-        if (link->deadline <= now) {
-            ++done;
-            fail_link(*link, Status::kTimedOut, 0, (std::string{"gave up while "} + state_text(link->state)).c_str());
-            link = opening_.front();   // the sink may have ended others: start again
-            due_ = TimePoint::max();
-            continue;
-        }
-        due_ = std::min(due_, link->deadline);
-        link = opening_.next(*link);
-    }
-    return done;
+    return opening_.expire(clock_.now(), [this](Link& link) {
+        token_.assert_held();
+        fail_link(link, Status::kTimedOut, 0, (std::string{"gave up while "} + state_text(link.state)).c_str());
+    });
 }
 
 // ---- sleeping ----
@@ -428,9 +304,9 @@ bool ShmTransport::prepare_sleep() noexcept
         return true;
     }
     bells_->set_asleep(true);
-    bool quiet = !bells_->any(bell_limit_.load(std::memory_order_relaxed));
-    for (unsigned i = 0; quiet && i < hot_count_; ++i) {
-        quiet = !hot_[i]->rx.ring.ready();
+    bool quiet = !bells_->any(links_.limit());
+    for (unsigned i = 0; quiet && i < hot_.count(); ++i) {
+        quiet = !hot_[i].rx.ring.ready();
     }
     return quiet;
 }
@@ -447,7 +323,7 @@ void ShmTransport::finish_sleep() noexcept
 TimePoint ShmTransport::next_timer() const noexcept
 {
     RoleScope token{token_};
-    return opening_.empty() ? TimePoint::max() : due_;
+    return opening_.due();
 }
 
 }   // namespace linnet::shm

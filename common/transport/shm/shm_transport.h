@@ -6,7 +6,7 @@
 //             receiving make no system call while both sides poll. Long bulk packets are read by the receiver straight out of the sender's memory where
 //             the system permits that, else copied twice, in pieces. The socket stays: it is the doorbell of a sleeper, and its end is the peer's death.
 // Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
-// Threads     As transport/transport.h says. Locks: Link::tx_lock and table_lock_, both leaves: neither is held during a sink call.
+// Threads     As transport/transport.h says. Locks: Link::tx_lock and the table's, both leaves: neither is held during a sink call.
 // Blocking    Never, except that reading another process's memory may wait for its pages.
 // Failure     open() answers a Status and logs why. connect() answers kUnreachable when nobody of that name is on this host: use another transport.
 //             A link ends once, by on_link_down(). What the peer writes into shared memory is checked; nonsense ends the link.
@@ -25,7 +25,6 @@
 #include "conf/settings.h"
 #include "progress/ticks.h"
 #include "stats/counters.h"
-#include "sync/chunk_table.h"
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
 #include "sys/event_fd.h"
@@ -44,7 +43,7 @@ public:
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
-    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override LINNET_EXCLUDES(table_lock_);
+    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     void drop(LinkId link) noexcept override;
@@ -67,11 +66,8 @@ private:
     static constexpr std::size_t kWholeMax = 1024;     // packets up to this are handed up whole, from a copy that nobody else can change
 
     // ---- table (shm_transport.cc) ----
-    [[nodiscard]] Link* slot_of(LinkId id) const noexcept { return links_.at(static_cast<std::uint32_t>(id.value)); }
-    [[nodiscard]] Link* find(LinkId id) const noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] LinkId reserve() noexcept LINNET_REQUIRES(table_lock_);
-    Link& occupy(LinkId id, PeerId peer, LinkRole role, Side side, LinkState state) noexcept LINNET_REQUIRES(token_);
-    void recycle() noexcept LINNET_REQUIRES(token_);
+    // A slot that the table gave, for a new link.
+    void prepare(Link& link, Side side, LinkState state) noexcept LINNET_REQUIRES(token_);
     void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
     // Ends a link that failed, with `what` and the errno, if any, as text.
     void fail_link(Link& link, Status why, int error, const char* what) noexcept LINNET_REQUIRES(token_);
@@ -80,7 +76,6 @@ private:
     unsigned handle(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned socket_of_up_link(Link& link) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
-    void cool(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
 
     // ---- opening (opening.cc) ----
@@ -145,31 +140,16 @@ private:
     Nanos connect_timeout_{};
     std::atomic<bool> pulls_{false};       // we may try to read others' memory
 
-    ChunkTable<Link, 64, BellPage::kBells / 64> links_;
-    mutable Mutex table_lock_;
-    std::vector<std::uint32_t> free_ LINNET_GUARDED_BY(table_lock_);
-    std::vector<std::uint32_t> generations_ LINNET_GUARDED_BY(table_lock_);   // by slot: of its latest id
-    struct Request {
-        LinkId id;
-        PeerId peer;
-        LinkRole role;
-        Fd fd;
-    };
-    std::vector<Request> requests_ LINNET_GUARDED_BY(table_lock_);
-    bool closed_ LINNET_GUARDED_BY(table_lock_){false};
-    std::atomic<std::uint32_t> bell_limit_{0};   // bells that may be rung: slots that exist
+    LinkTable<Link, Fd, BellPage::kBells / 64> links_;   // a slot's number is its bell
 
     mutable Role token_;
-    std::array<Link*, kMaxHot> hot_ LINNET_GUARDED_BY(token_){};
-    unsigned hot_count_ LINNET_GUARDED_BY(token_){0};
+    HotLinks<Link, kMaxHot> hot_ LINNET_GUARDED_BY(token_);
     unsigned next_out_ LINNET_GUARDED_BY(token_){0};
     Ticks asked_ LINNET_GUARDED_BY(token_){0};             // epoll, last
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     bool polling_ LINNET_GUARDED_BY(token_){false};
-    IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
-    IntrusiveList<Link> opening_ LINNET_GUARDED_BY(token_);
+    OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet
-    TimePoint due_ LINNET_GUARDED_BY(token_){TimePoint::max()};
     alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
     std::uint64_t rubbish_{0};
     LogThrottle rubbish_throttle_;

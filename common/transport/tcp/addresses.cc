@@ -126,8 +126,7 @@ void TcpTransport::set_call_deadline(Link& link, Nanos longest) noexcept
     const Calls& calls = *link.calls;
     const TimePoint now = clock_.now();
     const Nanos part = std::max(Nanos::zero(), calls.limit - now) / (calls.count - calls.next + 1);
-    link.deadline = now + std::min(part, longest);
-    due_ = std::min(due_, link.deadline);
+    opening_.set_deadline(link, now + std::min(part, longest));
 }
 
 // The link's current call is calls->call[calls->next - 1].

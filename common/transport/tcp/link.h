@@ -21,11 +21,10 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/intrusive_list.h"
 #include "sync/lock.h"
 #include "sys/fd.h"
 #include "sys/inet_address.h"
-#include "transport/transport.h"
+#include "transport/link_table.h"
 
 namespace linnet::tcp {
 
@@ -50,16 +49,12 @@ enum class LinkState : std::uint8_t { kFree, kRequested, kConnecting, kAwaitWelc
 
 // What is being read. `ahead` holds bytes [begin, end) that arrived and are not handled yet: a pooled buffer on a lane, `bulk_head` on a bulk link,
 // whose packets go straight into their landing.
-struct Rx {
+struct Rx : RxBody {
     std::byte* ahead{nullptr};
     std::uint32_t capacity{0};
     std::uint32_t begin{0};
     std::uint32_t end{0};
-    bool in_body{false};          // a packet is in its landing
     std::uint8_t expect_long{0};  // not 0: a long packet came lately, and this many short ones may come before it is forgotten
-    Landing landing;
-    std::size_t body_left{0};     // bytes of the packet in landing that have not arrived
-    std::size_t landed{0};        // bytes of it that are in place
     std::array<std::byte, sizeof(wire::BulkHead)> bulk_head{};
 };
 
@@ -102,22 +97,16 @@ struct Calls {
     TimePoint limit{};           // of all calls together
 };
 
-struct alignas(kCacheLine) Link : ListLink {   // linked: in the list of links that are being opened, or of those that ended
+struct alignas(kCacheLine) Link : LinkBase {
     Mutex tx_lock;
     Tx tx LINNET_GUARDED_BY(tx_lock);
 
     // ---- token holder ----
-    LinkId id{};
     Fd fd;
     LinkState state{LinkState::kFree};
-    LinkRole role{LinkRole::kLane};
-    bool hot{false};
-    PeerId peer{kNoPeer};
-    std::uint32_t number{0};              // of the slot
     std::uint32_t idle_passes{0};         // hot: direct reads in a row that found nothing
     Rx rx;
     InetAddress remote;
-    TimePoint deadline{TimePoint::max()};
     std::unique_ptr<std::array<std::byte, kHelloBuffer>> hello;   // only while opening
     std::unique_ptr<Calls> calls;                                 // likewise, and only of an opener
     std::uint32_t hello_bytes{0};

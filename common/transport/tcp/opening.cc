@@ -29,20 +29,17 @@ constexpr Nanos kListenerRest = std::chrono::milliseconds{100};
 
 unsigned TcpTransport::start_requested() noexcept
 {
-    std::vector<Request> requests;
-    {
-        MutexLock lock{table_lock_};
-        requests.swap(requests_);
-        for (const Request& r : requests) {   // still under the lock: from here on drop() finds a link, not a request
-            occupy(r.id, r.peer, r.role, r.to.at[0], LinkState::kRequested).deadline = clock_.now() + connect_timeout_;
-        }
-    }
-    for (const Request& r : requests) {
-        if (Link* const link = find(r.id)) {   // the end of an earlier one may have dropped it
-            start(*link, r.to);
-        }
-    }
-    return static_cast<unsigned>(requests.size());
+    using Request = LinkTable<Link, AddressList>::Request;
+    return links_.start(
+        [this](Link& link, const Request& r) {
+            token_.assert_held();
+            prepare(link, r.wish.at[0], LinkState::kRequested);
+            link.deadline = clock_.now() + connect_timeout_;
+        },
+        [this](Link& link, const Request& r) {
+            token_.assert_held();
+            start(link, r.wish);
+        });
 }
 
 void TcpTransport::start(Link& link, const AddressList& list) noexcept
@@ -181,27 +178,23 @@ unsigned TcpTransport::accept_some(const Fd& listener) noexcept
 
 void TcpTransport::adopt(Fd fd) noexcept
 {
-    LinkId id;
-    {
-        MutexLock lock{table_lock_};
-        id = closed_ ? LinkId{} : reserve();
-    }
+    Link* const adopted = links_.adopt();
     std::unique_ptr<std::array<std::byte, kHelloBuffer>> hello;
     try {
         hello = std::make_unique<std::array<std::byte, kHelloBuffer>>();
     } catch (const std::bad_alloc&) {
     }
-    if (id.value == 0) {
+    if (adopted == nullptr) {
         return;   // no memory: the connection is closed, its opener tries again
     }
     rx_counters_.add(Counter::kTcpAccepts);
-    Link& link = occupy(id, kNoPeer, LinkRole::kLane, peer_address(fd.get()), LinkState::kAwaitHello);
+    Link& link = *adopted;
+    prepare(link, peer_address(fd.get()), LinkState::kAwaitHello);
     ++strangers_;
-    link.deadline = clock_.now() + std::min(kHelloTime, connect_timeout_);
-    due_ = std::min(due_, link.deadline);
+    opening_.set_deadline(link, clock_.now() + std::min(kHelloTime, connect_timeout_));
     link.hello = std::move(hello);
     link.fd = std::move(fd);
-    if (link.hello == nullptr || failed(epoll_.add(link.fd.get(), EPOLLIN, id.value, log_))) {
+    if (link.hello == nullptr || failed(epoll_.add(link.fd.get(), EPOLLIN, link.id.value, log_))) {
         end_link(link, false, Status::kNoMemory, {});
     }
 }
@@ -325,9 +318,8 @@ void TcpTransport::confirm_arrived(Link& link, std::span<const std::byte> packet
 void TcpTransport::bring_up(Link& link) noexcept
 {
     link.state = LinkState::kUp;
-    link.deadline = TimePoint::max();
     link.hello.reset();
-    opened_or_not(link);
+    opening_.remove(link);
     remember(link);
     if (link.role == LinkRole::kBulk) {
         link.rx.ahead = link.rx.bulk_head.data();

@@ -76,7 +76,7 @@ void TcpTransport::send_broke(Link& link, int error) noexcept
 SendResult TcpTransport::send_lane(LinkId id, std::span<const LanePacket> batch) noexcept
 {
     SendResult result;
-    Link* const link = slot_of(id);
+    Link* const link = links_.slot_of(id);
     if (link == nullptr) {
         result.down = true;
         return result;
@@ -136,7 +136,7 @@ SendResult TcpTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
 
 Status TcpTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
 {
-    Link* const link = slot_of(id);
+    Link* const link = links_.slot_of(id);
     if (link == nullptr) {
         return Status::kPeerDown;
     }

@@ -46,110 +46,43 @@ const TransportCaps& TcpTransport::caps() const noexcept { return kCaps; }
 
 // ---- table ----
 
-Link* TcpTransport::find(LinkId id) const noexcept
+void TcpTransport::prepare(Link& link, const InetAddress& remote, LinkState state) noexcept
 {
-    Link* const link = slot_of(id);
-    return link != nullptr && link->id == id && link->state != LinkState::kFree ? link : nullptr;
-}
-
-// A fresh id with its slot; zero when memory is exhausted.
-LinkId TcpTransport::reserve() noexcept
-{
-    if (free_.empty()) {
-        const std::uint32_t first = links_.size();
-        try {
-            free_.reserve(first + ChunkTable<Link>::kPerChunk);   // every slot may be free at once: recycle() must not fail
-            generations_.resize(first + ChunkTable<Link>::kPerChunk, 0);
-        } catch (const std::bad_alloc&) {
-            return {};
-        }
-        if (!links_.grow()) {
-            return {};
-        }
-        for (std::uint32_t n = links_.size(); n > first; --n) {
-            free_.push_back(n - 1);
-        }
-    }
-    const std::uint32_t number = free_.back();
-    free_.pop_back();
-    generations_[number] = std::max(1u, generations_[number] + 1);
-    return LinkId{(static_cast<std::uint64_t>(generations_[number]) << 32) | number};
-}
-
-Link& TcpTransport::occupy(LinkId id, PeerId peer, LinkRole role, const InetAddress& remote, LinkState state) noexcept
-{
-    Link& link = *slot_of(id);
-    link.id = id;
-    link.number = static_cast<std::uint32_t>(id.value);
-    link.peer = peer;
-    link.role = role;
     link.remote = remote;
     link.state = state;
     link.hello_bytes = 0;
     link.idle_passes = 0;
     link.rx = Rx{};
-    opening_.push_back(link);
-    return link;
-}
-
-void TcpTransport::recycle() noexcept
-{
-    if (polling_ || ended_.empty()) {
-        return;   // a pass over the links is going on below us on the stack and may still look at what ended
-    }
-    MutexLock lock{table_lock_};
-    while (const Link* link = ended_.pop_front()) {
-        free_.push_back(link->number);
-    }
+    opening_.add(link);
 }
 
 Result<LinkId> TcpTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept
 {
-    LinkId id;
-    {
-        MutexLock lock{table_lock_};
-        if (closed_) {
-            return Status::kClosed;
-        }
-        id = reserve();
-        if (id.value == 0) {
-            return Status::kNoMemory;
-        }
-        try {
-            requests_.push_back({id, peer, role, address_list(name)});
-        } catch (const std::bad_alloc&) {
-            free_.push_back(static_cast<std::uint32_t>(id.value));
-            return Status::kNoMemory;
-        }
+    const Result<LinkId> id = links_.request(peer, role, address_list(name));
+    if (id.ok()) {
+        doorbell_.signal();
     }
-    doorbell_.signal();
     return id;
 }
 
 void TcpTransport::drop(LinkId id) noexcept
 {
     RoleScope token{token_};
-    if (Link* const link = find(id)) {
-        end_link(*link, false, Status::kCanceled, {});
-        recycle();
+    Link* const link = links_.find(id);
+    if (link == nullptr) {
+        links_.withdraw(id);
         return;
     }
-    MutexLock lock{table_lock_};
-    const auto it = std::find_if(requests_.begin(), requests_.end(), [id](const Request& r) { return r.id == id; });
-    if (it != requests_.end()) {
-        free_.push_back(static_cast<std::uint32_t>(id.value));
-        requests_.erase(it);
+    end_link(*link, false, Status::kCanceled, {});
+    if (!polling_) {   // else a pass over the links is going on below us on the stack and may still look at what ended
+        links_.recycle();
     }
 }
 
 void TcpTransport::shutdown() noexcept
 {
     RoleScope token{token_};
-    {
-        MutexLock lock{table_lock_};
-        closed_ = true;
-        requests_.clear();
-    }
+    links_.close();
     for (std::uint32_t n = 0; Link* const link = links_.at(n); ++n) {
         if (link->state != LinkState::kFree) {
             end_link(*link, false, Status::kClosed, {});
@@ -167,17 +100,12 @@ void TcpTransport::shutdown() noexcept
 
 void TcpTransport::end_link(Link& link, bool report, Status why, std::string_view text) noexcept
 {
-    const LinkId id = link.id;
-    const PeerId peer = link.peer;
-    const LinkRole role = link.role;
-    const bool up = link.up();
+    LinkEnd end{link.id, link.peer, link.role, link.up(), link.rx, nullptr, false};
     report = report && link.reported();
-    void* cookie = nullptr;
-    bool cookie_held = false;
     {
         MutexLock lock{link.tx_lock};
-        cookie = link.tx.cookie;
-        cookie_held = link.tx.cookie_held;
+        end.cookie = link.tx.cookie;
+        end.cookie_held = link.tx.cookie_held;
         if (link.tx.armed) {
             writers_waiting_.fetch_sub(1, std::memory_order_relaxed);
         }
@@ -191,31 +119,15 @@ void TcpTransport::end_link(Link& link, bool report, Status why, std::string_vie
     if (link.state == LinkState::kAwaitHello) {
         --strangers_;
     }
-    opened_or_not(link);
-    cool(link);
-    const bool in_body = link.rx.in_body;
-    const Landing landing = link.rx.landing;
-    const std::size_t landed = link.rx.landed;
+    opening_.remove(link);
+    hot_.remove(link);
     return_buffer(link.rx);
     link.rx = Rx{};
     link.hello.reset();
     link.calls.reset();
     link.state = LinkState::kFree;
-    link.id = {};
-    ended_.push_back(link);
-
-    // The sink, last: it may call back.
-    if (in_body && role == LinkRole::kLane) {
-        sink_->on_packet_end(id, peer, landing.cookie, landed, false);
-    } else if (in_body) {
-        sink_->on_bulk_end(id, peer, landing.cookie, landed, false);
-    }
-    if (cookie_held) {
-        sink_->on_bulk_sent(peer, cookie, false);
-    }
-    if (report) {
-        sink_->on_link_down(id, peer, role, up, why, text);
-    }
+    links_.retire(link);
+    tell_end(*sink_, end, report, why, text);
 }
 
 Status status_of_failure(LinkState state, int error) noexcept
@@ -295,44 +207,26 @@ void TcpTransport::fail_link(Link& link, int error, const char* what) noexcept
 void TcpTransport::warm(Link& link) noexcept
 {
     link.idle_passes = 0;
-    if (!link.hot && hot_count_ < hot_limit_) {
-        link.hot = true;
-        hot_[hot_count_++] = &link;
-    }
-}
-
-void TcpTransport::cool(Link& link) noexcept
-{
-    if (!link.hot) {
-        return;
-    }
-    link.hot = false;
-    for (unsigned i = 0; i < hot_count_; ++i) {
-        if (hot_[i] == &link) {
-            hot_[i] = hot_[--hot_count_];
-            return;
-        }
+    if (!link.hot && hot_.count() < hot_limit_) {
+        hot_.add(link);
     }
 }
 
 unsigned TcpTransport::poll_hot(unsigned budget) noexcept
 {
-    unsigned done = 0;
-    for (unsigned i = 0; i < hot_count_;) {
-        Link& link = *hot_[i];
+    return hot_.each([&](Link& link) {
+        token_.assert_held();
         const unsigned n = receive(link, budget);
         if (n != 0) {
-            done += n;
             link.idle_passes = 0;
-            for (unsigned j = 0; j < hot_count_; ++j) {
-                hot_[j]->idle_passes += hot_[j] != &link ? kCoolAfter / kCoolWhenOvertaken : 0;
+            for (unsigned j = 0; j < hot_.count(); ++j) {
+                hot_[j].idle_passes += &hot_[j] != &link ? kCoolAfter / kCoolWhenOvertaken : 0;
             }
         } else if (link.hot && ++link.idle_passes > kCoolAfter) {
-            cool(link);
+            hot_.remove(link);
         }
-        i += i < hot_count_ && hot_[i] == &link ? 1 : 0;   // else another one stands here now
-    }
-    return done;
+        return n;
+    });
 }
 
 unsigned TcpTransport::handle(Link& link, std::uint32_t events, unsigned budget) noexcept
@@ -366,14 +260,14 @@ unsigned TcpTransport::poll_epoll(unsigned budget) noexcept
     std::array<EpollEvent, kEventsAtOnce> events;
     const unsigned n = epoll_.wait(events, Nanos::zero());
     unsigned done = 0;
-    bool news = hot_count_ == 0;
+    bool news = hot_.empty();
     for (const EpollEvent& e : std::span{events}.first(n)) {
         if (e.data.u64 < kListenerTags) {
             done += accept_some(listeners_[e.data.u64]);
         } else if (e.data.u64 == kDoorbellTag) {
             doorbell_.drain();
             done += start_requested();
-        } else if (Link* const link = find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
+        } else if (Link* const link = links_.find(LinkId{e.data.u64})) {   // may have ended since epoll spoke
             news = news || !link->hot;
             done += handle(*link, e.events, budget);
             continue;
@@ -390,35 +284,26 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     LINNET_ASSERT(!polling_);
     polling_ = true;
     unsigned done = poll_hot(budget);
-    if ((hot_count_ == 0 ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
+    if ((hot_.empty() ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
-        asked_ = hot_count_ == 0 ? read_ticks() : asked_;
+        asked_ = hot_.empty() ? read_ticks() : asked_;
         done += poll_epoll(budget);
-        if (due_ != TimePoint::max() || listen_again_ != TimePoint::max()) {
+        if (opening_.due() != TimePoint::max() || listen_again_ != TimePoint::max()) {
             done += run_timers();
         }
     }
     polling_ = false;
-    recycle();
+    links_.recycle();
     return done;
 }
 
 TimePoint TcpTransport::next_timer() const noexcept
 {
     RoleScope token{token_};
-    return std::min(due_, listen_again_);
+    return std::min(opening_.due(), listen_again_);
 }
 
-// It needs no deadline any more.
-void TcpTransport::opened_or_not(Link& link) noexcept
-{
-    if (link.linked()) {
-        IntrusiveList<Link>::remove(link);
-        due_ = opening_.empty() ? TimePoint::max() : due_;   // no timer, no clock to read
-    }
-}
-
-// Links that did not open in time, and the listener's pause. `due_` may be early: a link that came up leaves it as long as others are opening.
+// Links that did not open in time, and the listener's pause.
 unsigned TcpTransport::run_timers() noexcept
 {
     const TimePoint now = clock_.now();
@@ -428,27 +313,15 @@ unsigned TcpTransport::run_timers() noexcept
         watch_listeners_for(EPOLLIN);
         ++done;
     }
-    if (now < due_) {
-        return done;
-    }
-    due_ = TimePoint::max();
-    for (Link* link = opening_.front(); link != nullptr;) {
-        if (link->deadline <= now) {
-            ++done;
-            if (link->state == LinkState::kAwaitHello) {
-                stranger_gone(*link, "no hello in time");
-            } else {
-                const std::string what = std::string{"gave up while "} + state_text(link->state);
-                fail_link(*link, ETIMEDOUT, what.c_str());
-            }
-            link = opening_.front();   // the sink may have ended others: start again
-            due_ = TimePoint::max();
-            continue;
+    return done + opening_.expire(now, [this](Link& link) {
+        token_.assert_held();
+        if (link.state == LinkState::kAwaitHello) {
+            stranger_gone(link, "no hello in time");
+        } else {
+            const std::string what = std::string{"gave up while "} + state_text(link.state);
+            fail_link(link, ETIMEDOUT, what.c_str());
         }
-        due_ = std::min(due_, link->deadline);
-        link = opening_.next(*link);
-    }
-    return done;
+    });
 }
 
 }   // namespace linnet::tcp

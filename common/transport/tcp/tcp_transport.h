@@ -7,7 +7,7 @@
 //             delivered lately ("hot") are read directly, without asking epoll first. It listens at every address that its name tells, and calls a peer
 //             at one address of the peer's name after the other: first those of networks that this host is on, never over an interface not to be used.
 // Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
-// Threads     As transport/transport.h says. Locks: Link::tx_lock and table_lock_, both leaves: neither is held during a sink call.
+// Threads     As transport/transport.h says. Locks: Link::tx_lock and the table's, both leaves: neither is held during a sink call.
 // Blocking    Never. open() reads /proc and /sys.
 // Failure     open() answers a Status and logs why. A link ends once, by on_link_down(), with a text that names interface, addresses, errno and setting.
 // See         docs/architecture.md
@@ -25,7 +25,6 @@
 #include "conf/settings.h"
 #include "progress/ticks.h"
 #include "stats/counters.h"
-#include "sync/chunk_table.h"
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
 #include "sys/event_fd.h"
@@ -44,7 +43,7 @@ public:
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
-    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override LINNET_EXCLUDES(table_lock_);
+    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     void drop(LinkId link) noexcept override;
@@ -69,12 +68,8 @@ private:
     static constexpr unsigned kMaxHot = 64;
 
     // ---- table (tcp_transport.cc) ----
-    [[nodiscard]] Link* slot_of(LinkId id) const noexcept { return links_.at(static_cast<std::uint32_t>(id.value)); }
-    [[nodiscard]] Link* find(LinkId id) const noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] LinkId reserve() noexcept LINNET_REQUIRES(table_lock_);
-    // A slot of the token holder's for `id`, which reserve() gave.
-    Link& occupy(LinkId id, PeerId peer, LinkRole role, const InetAddress& remote, LinkState state) noexcept LINNET_REQUIRES(token_);
-    void recycle() noexcept LINNET_REQUIRES(token_);
+    // A slot that the table gave, for a new link.
+    void prepare(Link& link, const InetAddress& remote, LinkState state) noexcept LINNET_REQUIRES(token_);
     // Ends a link: frees all it holds, gives borrowed things back, and reports it when `report` and the sink knows it.
     void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
     void fail_link(Link& link, int error, const char* what) noexcept LINNET_REQUIRES(token_);
@@ -84,9 +79,7 @@ private:
     unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned handle(Link& link, std::uint32_t events, unsigned budget) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
-    void cool(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
-    void opened_or_not(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----
     [[nodiscard]] Status check_descriptors();
@@ -158,30 +151,16 @@ private:
     unsigned hot_limit_{0};
     Nanos connect_timeout_{};
 
-    ChunkTable<Link> links_;
-    mutable Mutex table_lock_;
-    std::vector<std::uint32_t> free_ LINNET_GUARDED_BY(table_lock_);
-    std::vector<std::uint32_t> generations_ LINNET_GUARDED_BY(table_lock_);   // by slot: of its latest id
-    struct Request {
-        LinkId id;
-        PeerId peer;
-        LinkRole role;
-        AddressList to;
-    };
-    std::vector<Request> requests_ LINNET_GUARDED_BY(table_lock_);
-    bool closed_ LINNET_GUARDED_BY(table_lock_){false};
-
+    LinkTable<Link, AddressList> links_;
     std::atomic<unsigned> writers_waiting_{0};   // links that epoll watches for room; relaxed: only a hint when to ask epoll
 
     mutable Role token_;
-    std::array<Link*, kMaxHot> hot_ LINNET_GUARDED_BY(token_){};
-    unsigned hot_count_ LINNET_GUARDED_BY(token_){0};
+    HotLinks<Link, kMaxHot> hot_ LINNET_GUARDED_BY(token_);
     unsigned passes_ LINNET_GUARDED_BY(token_){0};      // since epoll was asked
     Ticks asked_ LINNET_GUARDED_BY(token_){0};          // epoll, last, without hot sockets
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool polling_ LINNET_GUARDED_BY(token_){false};
-    IntrusiveList<Link> ended_ LINNET_GUARDED_BY(token_);   // slots to reuse when nobody below us on the stack looks at them any more
-    IntrusiveList<Link> opening_ LINNET_GUARDED_BY(token_);
+    OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     // What earlier links to a peer taught, by PeerId.
     struct Known {
         InetAddress good;                   // where it was reached last
@@ -189,7 +168,6 @@ private:
     };
     std::vector<Known> known_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};      // accepted, no hello yet
-    TimePoint due_ LINNET_GUARDED_BY(token_){TimePoint::max()};            // nothing in opening_ is due before
     TimePoint listen_again_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // the listeners rest until then
     Fd spare_ LINNET_GUARDED_BY(token_);
     std::vector<std::unique_ptr<std::byte[]>> buffers_;   // all that exist
