@@ -4,7 +4,10 @@
 
 noinst_LTLIBRARIES += liblinnet-sys.la
 liblinnet_la_LIBADD += liblinnet-sys.la
+liblinnet_sys_la_LIBADD = $(HWLOC_LIBS)
 liblinnet_sys_la_SOURCES = \
+    sys/cpu_set.cc \
+    sys/cpu_set.h \
     sys/epoll_set.cc \
     sys/epoll_set.h \
     sys/error.cc \
@@ -35,5 +38,7 @@ liblinnet_sys_la_SOURCES = \
     sys/thread.h \
     sys/timer_fd.cc \
     sys/timer_fd.h \
+    sys/topology.cc \
+    sys/topology.h \
     sys/unix_socket.cc \
     sys/unix_socket.h

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// CpuSet: its text; sched_getaffinity(2), sched_setaffinity(2).
+#include "sys/cpu_set.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace linnet {
+namespace {
+
+// The kernel's mask may be longer than ours: it refuses a buffer that is too small for its own number of processors.
+constexpr std::size_t kKernelCpus = 16384;
+
+CpuSet affinity_of(::pid_t thread) noexcept
+{
+    CpuSet result;
+    cpu_set_t* const set = CPU_ALLOC(kKernelCpus);
+    const std::size_t bytes = CPU_ALLOC_SIZE(kKernelCpus);
+    if (set != nullptr && ::sched_getaffinity(thread, bytes, set) == 0) {
+        for (unsigned cpu = 0; cpu < CpuSet::kCpus; ++cpu) {
+            if (CPU_ISSET_S(cpu, bytes, set)) {
+                result.add(cpu);
+            }
+        }
+    }
+    CPU_FREE(set);
+    if (result.empty()) {
+        result = CpuSet::range(0, static_cast<unsigned>(std::clamp(::sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(CpuSet::kCpus))));
+    }
+    return result;
+}
+
+}   // namespace
+
+std::string CpuSet::text() const
+{
+    std::string out;
+    for (unsigned cpu = 0; cpu < kCpus; ++cpu) {
+        if (!has(cpu)) {
+            continue;
+        }
+        unsigned last = cpu;
+        while (has(last + 1)) {
+            ++last;
+        }
+        out += (out.empty() ? "" : ",") + std::to_string(cpu) + (last != cpu ? "-" + std::to_string(last) : "");
+        cpu = last;
+    }
+    return out;
+}
+
+CpuSet process_affinity() noexcept { return affinity_of(::getpid()); }
+
+CpuSet thread_affinity() noexcept { return affinity_of(0); }
+
+bool set_thread_affinity(const CpuSet& cpus) noexcept
+{
+    cpu_set_t set;
+    static_assert(CPU_SETSIZE == CpuSet::kCpus);
+    CPU_ZERO(&set);
+    for (unsigned cpu = 0; cpu < CpuSet::kCpus; ++cpu) {
+        if (cpus.has(cpu)) {
+            CPU_SET(cpu, &set);
+        }
+    }
+    return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+}   // namespace linnet
