@@ -96,6 +96,7 @@ void to_result(linnet_result_t& to, const proto::ResultRecord& from) noexcept
     to.peer = from.peer_added ? from.peer.value : LINNET_PEER_UNKNOWN;
     to.match_bits = from.bits;
     to.immediate = from.immediate;
+    to.flags = from.has_immediate ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0;
     to.length = from.length;
 }
 
@@ -314,6 +315,8 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
         args.immediate = send->immediate;
         args.sync = (send->flags & LINNET_SEND_SYNC) != 0;
         args.copy = (send->flags & LINNET_SEND_COPY) != 0;
+        args.acked = (send->flags & LINNET_SEND_ACKED) != 0;
+        args.has_immediate = (send->flags & LINNET_SEND_IMMEDIATE) != 0;
         return settle(r, c.proto().send(**p, args, r));
     });
 }

@@ -70,7 +70,6 @@ LINNET_API const char* linnet_status_text(linnet_status_t status) LINNET_NOEXCEP
 LINNET_API const char* linnet_version_text(void) LINNET_NOEXCEPT;
 
 /* ---- settings ---- */
-
 typedef struct linnet_setting {
     const char* name;    /* as in linnet(7), without the LINNET_ prefix, lower case: "connect_timeout" */
     const char* value;   /* text with unit: "30s", "64k", "on" */
@@ -94,7 +93,6 @@ typedef struct linnet_setting_info {
 LINNET_API linnet_status_t linnet_setting_describe(size_t index, linnet_setting_info_t* out) LINNET_NOEXCEPT;
 
 /* ---- context ---- */
-
 typedef struct linnet_context linnet_context_t;
 typedef uint32_t linnet_peer_t;
 #define LINNET_PEER_ANY UINT32_MAX              /* receive and probe: any source */
@@ -169,13 +167,14 @@ LINNET_API linnet_status_t linnet_peer_status(linnet_context_t* ctx, linnet_peer
 LINNET_API linnet_status_t linnet_peer_declare_dead(linnet_context_t* ctx, linnet_peer_t peer) LINNET_NOEXCEPT;
 
 /* ---- requests ---- */
-
 typedef struct linnet_result {
     linnet_status_t status;
     linnet_peer_t peer;     /* receive: the source, or LINNET_PEER_UNKNOWN */
     uint64_t match_bits;    /* receive: as sent */
     uint64_t immediate;     /* receive: as sent */
     uint64_t length;        /* receive: bytes of the message as sent, also when truncated */
+    uint32_t flags;         /* receive: LINNET_SEND_IMMEDIATE when the sender set it */
+    uint32_t reserved[3];
 } linnet_result_t;
 
 typedef struct linnet_request linnet_request_t;
@@ -219,7 +218,9 @@ typedef struct linnet_data {
 
 enum {
     LINNET_SEND_SYNC = 1u << 0,    /* complete only when the receiver has matched it */
-    LINNET_SEND_COPY = 1u << 1     /* complete at once if it can be done by copying: the caller is about to wait for it */
+    LINNET_SEND_COPY = 1u << 1,    /* complete at once if it can be done by copying: the caller is about to wait for it */
+    LINNET_SEND_ACKED = 1u << 2,   /* complete only when the peer's process has the message, matched or not; rendezvous: matched */
+    LINNET_SEND_IMMEDIATE = 1u << 3   /* the immediate means something; the receiver's result.flags tell */
 };
 
 typedef struct linnet_send {
@@ -316,7 +317,6 @@ typedef struct linnet_am {
 LINNET_API linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, linnet_request_t* request) LINNET_NOEXCEPT;
 
 /* ---- progress ---- */
-
 enum { LINNET_MAY_SLEEP = 1u << 0 };   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
 
 /* Move data, then run what is complete: at most `budget` `done` functions and message handlers (0: all). Returns the true number of events. */
@@ -332,7 +332,6 @@ LINNET_API linnet_status_t linnet_wait_fd(linnet_context_t* ctx, int* fd) LINNET
 LINNET_API linnet_status_t linnet_wait_fd_arm(linnet_context_t* ctx) LINNET_NOEXCEPT;
 
 /* ---- statistics ---- */
-
 typedef struct linnet_counter_info {
     const char* name;    /* "tcp_tx_bytes" */
     const char* unit;    /* "bytes" */

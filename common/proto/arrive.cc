@@ -100,6 +100,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         r.result.peer_added = peer.added.load(std::memory_order_relaxed);
         r.result.bits = a.rts.tag.match_bits.get();
         r.result.immediate = a.rts.tag.immediate.get();
+        r.result.has_immediate = (a.head.flags.get() & wire::flag::kImmediate) != 0;
         r.result.length = rendezvous ? a.rts.length.get() : a.payload_bytes;
         return &r;
     }

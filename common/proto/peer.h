@@ -29,6 +29,7 @@ struct Unexpected final : UnexpectedMessage, ListLink {
     std::uint32_t send_slot{0};
     bool rendezvous{false};
     bool sync{false};
+    bool has_immediate{false};
     bool arriving{false};             // its payload is still being read
     RecvRequest* claimant{nullptr};   // matched while arriving; gets it at the end
     bool lost{false};                 // its peer went down while it arrived

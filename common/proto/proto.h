@@ -36,6 +36,8 @@ struct SendArgs {
     std::uint64_t immediate{0};
     bool sync{false};
     bool copy{false};     // the caller is about to wait: copy what can be copied and complete
+    bool acked{false};    // complete only when the peer has acknowledged, that is, when its process has the whole message
+    bool has_immediate{false};
 };
 
 struct ActiveArgs {
@@ -120,6 +122,7 @@ private:
     Status send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     Status send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
         LINNET_REQUIRES(peer.lock);
+    Status send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept LINNET_REQUIRES(peer.lock);
     Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);

@@ -20,6 +20,7 @@ void Proto::fill_result(ResultRecord& to, const Unexpected& u) noexcept
     to.peer_added = u.peer->added.load(std::memory_order_relaxed);
     to.bits = u.bits;
     to.immediate = u.immediate;
+    to.has_immediate = u.has_immediate;
     to.length = u.length;
 }
 
@@ -121,6 +122,7 @@ Unexpected* Proto::make_unexpected(Peer& peer, const wire::PacketHead& head, con
     u->bits = rts.tag.match_bits.get();
     u->peer = &peer;
     u->immediate = rts.tag.immediate.get();
+    u->has_immediate = (head.flags.get() & wire::flag::kImmediate) != 0;
     u->rendezvous = head.kind == wire::PacketKind::kRts;
     u->sync = !u->rendezvous && (head.flags.get() & wire::flag::kSync) != 0;
     u->length = u->rendezvous ? rts.length.get() : payload_bytes;

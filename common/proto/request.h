@@ -29,6 +29,7 @@ struct ResultRecord {
     bool peer_added{false};        // false: the host does not know it
     std::uint64_t bits{0};
     std::uint64_t immediate{0};
+    bool has_immediate{false};     // its sender gave one
     std::uint64_t length{0};       // of the message as sent
 };
 

@@ -52,7 +52,8 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
-    if (r.data.length <= config_.eager_limit) {
+    const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
+    if (r.data.length <= config_.eager_limit && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
             return send_eager(peer, args, r);
         }
@@ -64,7 +65,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
 Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
 {
     const std::size_t length = r.data.length;
-    std::uint16_t flags = 0;
+    std::uint16_t flags = args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
     wire::TagHeader tag;
     tag.space.set(args.space);
     tag.match_bits.set(args.bits);
@@ -75,9 +76,12 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
             return Status::kNoMemory;
         }
         tag.send_slot.set(r.slot);
-        flags = wire::flag::kSync;
+        flags |= wire::flag::kSync;
     }
     const wire::PacketHead head = packet_head(wire::PacketKind::kEager, sizeof tag + length, flags);
+    if (args.acked && !args.sync) {
+        return send_eager_acked(peer, r, head, tag);
+    }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
         return send_eager_in_place(peer, r, head, tag, args.copy || length <= config_.retain_limit);
     }
@@ -104,28 +108,41 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     return args.sync ? Status::kInProgress : Status::kOk;
 }
 
+// The send completes when the peer has acknowledged; until then the payload stays where it is, strided data in the request's staging.
+Status Proto::send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept
+{
+    const std::size_t length = r.data.length;
+    if (length > 0 && !r.data.contiguous()) {
+        r.staging = acquire(BlockPool::kLargest);
+        if (r.staging == nullptr) {
+            return Status::kNoMemory;
+        }
+        r.data.gather(0, {r.staging, length});
+    }
+    SendTally::add(peer.sent.eager);
+    SendTally::add(peer.sent.bytes, length);
+    head.flags.set(head.flags.get() | wire::flag::kWantAck);
+    std::size_t at = put(r.head.data(), head);
+    at += put(r.head.data() + at, tag);
+    r.tx.kind = kTxRequest;
+    r.tx.owner = &r;
+    r.tx_out = true;
+    r.tx.head = r.head.data();
+    r.tx.head_bytes = static_cast<std::uint32_t>(at);
+    r.tx.payload = r.staging != nullptr ? std::span<const std::byte>{r.staging, length} : r.data.view(0, length);
+    open(r, peer);
+    const auto ignored = layer_->send(peer, r.tx);
+    static_cast<void>(ignored);
+    return Status::kInProgress;
+}
+
 // The payload goes out of the user's buffer, and is copied for retention afterwards, while the packet is on its way: in a ping-pong the copy
 // costs nothing. Without `copy` the send completes when the peer has acknowledged.
 Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
 {
     const std::size_t length = r.data.length;
     if (!copy) {
-        SendTally::add(peer.sent.eager);
-        SendTally::add(peer.sent.bytes, length);
-        wire::PacketHead h = head;
-        h.flags.set(wire::flag::kWantAck);
-        std::size_t at = put(r.head.data(), h);
-        at += put(r.head.data() + at, tag);
-        r.tx.kind = kTxRequest;
-        r.tx.owner = &r;
-        r.tx_out = true;
-        r.tx.head = r.head.data();
-        r.tx.head_bytes = static_cast<std::uint32_t>(at);
-        r.tx.payload = r.data.view(0, length);
-        open(r, peer);
-        const auto ignored = layer_->send(peer, r.tx);
-        static_cast<void>(ignored);
-        return Status::kInProgress;
+        return send_eager_acked(peer, r, head, tag);
     }
     TxBlock* const b = acquire_tx(sizeof head + sizeof tag);
     std::byte* const to = b == nullptr ? nullptr : acquire(length);
@@ -197,7 +214,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     rts.tag.immediate.set(args.immediate);
     rts.tag.send_slot.set(r.slot);
     rts.length.set(r.data.length);
-    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, 0));
+    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0}));
     at += put(r.head.data() + at, rts);
     r.tx.kind = kTxEmbedded;
     r.tx.owner = &r;

@@ -36,6 +36,7 @@ namespace flag {
 inline constexpr std::uint16_t kWantAck = 1;   // the sender's completion waits for the acknowledgement: answer soon
 inline constexpr std::uint16_t kSync = 2;      // eager: answer with kMatched when matched
 inline constexpr std::uint16_t kPolling = 4;   // the sender of this packet polls right now
+inline constexpr std::uint16_t kImmediate = 8; // eager, RTS: the immediate was given, and is not 0 for want of one
 }   // namespace flag
 
 struct PacketHead {

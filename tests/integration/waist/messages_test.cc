@@ -55,6 +55,7 @@ TEST_P(EverySize, ArrivesWholeWithItsEnvelope)
         EXPECT_EQ(recv.request.result.peer, p.to_a);
         EXPECT_EQ(recv.request.result.match_bits, 7u);
         EXPECT_EQ(recv.request.result.immediate, 107u);
+        EXPECT_EQ(recv.request.result.flags, GetParam().flags & LINNET_SEND_IMMEDIATE);
         EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin())) << size;
         EXPECT_EQ(in[size], 0xee);
     }
@@ -62,7 +63,38 @@ TEST_P(EverySize, ArrivesWholeWithItsEnvelope)
 
 INSTANTIATE_TEST_SUITE_P(Modes, EverySize,
                          ::testing::Values(Case{true, 0}, Case{false, 0}, Case{true, LINNET_SEND_COPY}, Case{false, LINNET_SEND_COPY},
-                                           Case{true, LINNET_SEND_SYNC}, Case{false, LINNET_SEND_SYNC}));
+                                           Case{true, LINNET_SEND_SYNC}, Case{false, LINNET_SEND_SYNC},
+                                           Case{true, LINNET_SEND_ACKED}, Case{false, LINNET_SEND_ACKED | LINNET_SEND_IMMEDIATE},
+                                           Case{true, LINNET_SEND_IMMEDIATE}));
+
+TEST(AckedSend, CompletesWithoutAReceiveButNotBeforeThePeerHasIt)
+{
+    Pair p;
+    const auto out = pattern(30000);
+    const iovec pieces[] = {{const_cast<unsigned char*>(out.data()), 10}, {const_cast<unsigned char*>(out.data()) + 20, 20000}};
+    linnet_data_t strided{};
+    strided.iov = pieces;
+    strided.iov_count = 2;
+    strided.length = 20010;
+    for (const linnet_data_t& data : {contiguous(out.data(), 0), contiguous(out.data(), 8), contiguous(out.data(), 30000), strided}) {
+        Op send;
+        ASSERT_EQ(p.a.send(send, p.to_b, 7, data, LINNET_SEND_ACKED), LINNET_IN_PROGRESS);
+        ASSERT_TRUE(p.until([&] { return send.complete(); }));
+        const linnet_match_t what{p.to_a, 1, 7, 0};
+        linnet_result_t seen{};
+        ASSERT_EQ(linnet_probe(p.b.context(), &what, &seen), LINNET_OK);
+        EXPECT_EQ(seen.length, data.length);
+        std::vector<unsigned char> in(30000);
+        Op recv;
+        ASSERT_EQ(p.b.recv(recv, p.to_a, 7, contiguous(in.data(), in.size())), LINNET_OK);
+        std::vector<unsigned char> expected = out;
+        if (data.iov != nullptr) {
+            expected.erase(expected.begin() + 10, expected.begin() + 20);
+        }
+        expected.resize(data.length);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), in.begin()));
+    }
+}
 
 TEST(Waist, SynchronousSendCompletesOnlyWhenMatched)
 {
