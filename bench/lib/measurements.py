@@ -17,7 +17,7 @@ class Measurement:
     lab: dict = dataclasses.field(default_factory=lambda: {"hosts": "2"})
     per_host: int = 1
     pin: bool = True            # rank i on core i
-    raw: bool = False           # bench/micro/raw_tcp can do it
+    raw: bool = False           # the programs of bench/micro named raw_ can do it
     peers: tuple = NETWORK_PEERS
     idle: tuple = ()            # one job for each number of idle ranks
     seconds: float = 2.0        # measured time of a turn

@@ -78,7 +78,7 @@ class Runner:
 
     def _program(self, stack):
         m, o = self.measurement, self.options
-        name = self.programs / ("micro/raw_tcp" if stack.raw else f"mpi/{m.program}")
+        name = self.programs / (f"micro/{stack.name}" if stack.raw else f"mpi/{m.program}")
         if stack.raw and not m.raw:
             raise TurnError(f"{stack.name} has no {m.name}")
         args = [str(name), *m.args, "--seconds", str(o.seconds), "--limit", str(o.limit)]

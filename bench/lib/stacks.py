@@ -22,7 +22,7 @@ class Stack:
     places: tuple = (HOSTS, HOST)
     memory_only: bool = False   # within a host not even the loopback interface may carry the payload
     linnet: str = ""            # transport whose counter must account for the payload; "any": all together
-    raw: bool = False           # not MPI at all: the floor, from bench/micro
+    raw: bool = False           # not MPI at all: the floor, the program of this name in bench/micro
 
     def mpirun_options(self):
         options = []
@@ -60,6 +60,7 @@ STACKS = {s.name: s for s in (
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
     Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
+    Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw=True),
     _linnet("", "Linnet, its own choice of transport"),
     _linnet("tcp", "Linnet over TCP"),
     _linnet("tcp", "Linnet over TCP without its event thread: what that costs, and gives", "noevent", {"event_thread": "0"}),

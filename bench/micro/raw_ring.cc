@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The floor below Linnet's raw Ethernet: frames of a private EtherType out of a TPACKET_V2 ring, both ends spinning, no MPI. See raw.h.
+//
+// A byte stream in the hope that nothing is lost: there is no number, no acknowledgement and no credit, only a ring that holds a whole window. A lost frame
+// shows as wrong payload or as the time limit. Rank 0 is on the interface that has --address; rank 1 on the one whose network that is in.
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "raw.h"
+
+namespace {
+
+constexpr std::uint16_t kEtherType = 0x88b6;   // the second of the two for local experiments: not Linnet's
+constexpr std::size_t kRingBytes = std::size_t{16} << 20;
+constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+constexpr std::size_t kCopied = 512;   // a payload up to this is sent in one piece with its header
+
+struct Head {
+    ether_header ether;
+    std::uint16_t hello;   // 1: looking for the other one; 2: here I am
+    std::uint16_t bytes;
+} __attribute__((packed));
+
+class Ring final : public raw::Connection {
+public:
+    Ring(const raw::Options& options, bool leads)
+    {
+        fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+        if (fd_ < 0)
+            raw::fail_errno("packet socket");
+        const std::string interface = interface_for(options.address);
+        ifreq request{};
+        std::strncpy(request.ifr_name, interface.c_str(), sizeof request.ifr_name - 1);
+        if (ioctl(fd_, SIOCGIFHWADDR, &request) != 0)
+            raw::fail_errno("address of " + interface);
+        std::memcpy(out_.ether.ether_shost, request.ifr_hwaddr.sa_data, ETH_ALEN);
+        if (ioctl(fd_, SIOCGIFMTU, &request) != 0)
+            raw::fail_errno("MTU of " + interface);
+        most_ = static_cast<std::size_t>(request.ifr_mtu) - (sizeof(Head) - sizeof(ether_header));
+        out_.ether.ether_type = htons(kEtherType);
+        map_ring(static_cast<std::size_t>(request.ifr_mtu) + sizeof(ether_header));
+        sockaddr_ll at{};
+        at.sll_family = AF_PACKET;
+        at.sll_protocol = htons(kEtherType);
+        at.sll_ifindex = static_cast<int>(if_nametoindex(interface.c_str()));
+        const int on = 1;
+        if (setsockopt(fd_, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 || bind(fd_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
+            raw::fail_errno("bind");
+        meet(leads);
+    }
+    ~Ring() override
+    {
+        munmap(ring_, kRingBytes);
+        close(fd_);
+    }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    void send_all(std::span<const std::byte> bytes) override
+    {
+        while (!bytes.empty()) {
+            const auto now = bytes.first(std::min(most_, bytes.size()));
+            send_frame(0, now);
+            bytes = bytes.subspan(now.size());
+        }
+    }
+
+    void recv_all(std::span<std::byte> bytes) override
+    {
+        while (!bytes.empty()) {
+            if (rest_.empty()) {
+                next_frame();
+                continue;
+            }
+            const std::size_t n = std::min(rest_.size(), bytes.size());
+            std::memcpy(bytes.data(), rest_.data(), n);
+            rest_ = rest_.subspan(n);
+            bytes = bytes.subspan(n);
+            if (rest_.empty())
+                give_back();
+        }
+    }
+
+private:
+    static std::string interface_for(const std::string& address)
+    {
+        in_addr wanted{};
+        ifaddrs* list = nullptr;
+        if (inet_pton(AF_INET, address.c_str(), &wanted) != 1 || getifaddrs(&list) != 0)
+            raw::fail("not an address: " + address);
+        std::string name;
+        for (const ifaddrs* i = list; i != nullptr && name.empty(); i = i->ifa_next) {
+            if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET)
+                continue;
+            const auto own = reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr;
+            const auto mask = reinterpret_cast<const sockaddr_in*>(i->ifa_netmask)->sin_addr.s_addr;
+            if ((own & mask) == (wanted.s_addr & mask))
+                name = i->ifa_name;
+        }
+        freeifaddrs(list);
+        if (name.empty())
+            raw::fail("no interface of this host is on the network of " + address);
+        return name;
+    }
+
+    void map_ring(std::size_t frame)
+    {
+        place_ = TPACKET_ALIGN(TPACKET2_HDRLEN + 32 + frame);
+        per_block_ = kBlockBytes / place_;
+        tpacket_req request{};
+        request.tp_block_size = kBlockBytes;
+        request.tp_block_nr = kRingBytes / kBlockBytes;
+        request.tp_frame_size = static_cast<unsigned>(place_);
+        request.tp_frame_nr = static_cast<unsigned>(request.tp_block_nr * per_block_);
+        const int version = TPACKET_V2;
+        if (setsockopt(fd_, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
+            setsockopt(fd_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
+            raw::fail_errno("receive ring");
+        void* const at = mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, 0);
+        if (at == MAP_FAILED)
+            raw::fail_errno("map of the receive ring");
+        ring_ = at_ = static_cast<std::byte*>(at);
+    }
+
+    // Rank 1 calls until rank 0, who then knows its address, has answered.
+    void meet(bool leads)
+    {
+        std::memset(out_.ether.ether_dhost, 0xff, ETH_ALEN);
+        for (std::uint64_t spins = 0; !met_; ++spins) {
+            if (!leads && spins % 20'000'000 == 0)
+                send_frame(1, {});
+            next_frame();
+        }
+        if (leads)
+            send_frame(2, {});
+    }
+
+    void send_frame(std::uint16_t hello, std::span<const std::byte> payload)
+    {
+        out_.hello = hello;
+        out_.bytes = static_cast<std::uint16_t>(payload.size());
+        ssize_t sent;
+        do {
+            if (payload.size() <= kCopied) {
+                std::array<std::byte, sizeof(Head) + kCopied> whole;
+                std::memcpy(whole.data(), &out_, sizeof out_);
+                std::copy(payload.begin(), payload.end(), whole.begin() + sizeof out_);
+                sent = send(fd_, whole.data(), sizeof out_ + payload.size(), MSG_DONTWAIT);
+            } else {
+                std::array<iovec, 2> pieces{{{&out_, sizeof out_}, {const_cast<std::byte*>(payload.data()), payload.size()}}};
+                msghdr message{};
+                message.msg_iov = pieces.data();
+                message.msg_iovlen = pieces.size();
+                sent = sendmsg(fd_, &message, MSG_DONTWAIT);
+            }
+        } while (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == EINTR));
+        if (sent < 0)
+            raw::fail_errno("send");
+    }
+
+    std::atomic_ref<std::uint32_t> status() const { return std::atomic_ref{*reinterpret_cast<std::uint32_t*>(at_)}; }
+
+    // The payload of the frame at hand, if there is one that matters, is in rest_ afterwards.
+    void next_frame()
+    {
+        if ((status().load(std::memory_order_acquire) & TP_STATUS_USER) == 0)
+            return;
+        const auto& record = *reinterpret_cast<const tpacket2_hdr*>(at_);
+        Head head;
+        std::memcpy(&head, at_ + record.tp_mac, sizeof head);
+        if (head.hello != 0 && !met_) {
+            std::memcpy(out_.ether.ether_dhost, head.ether.ether_shost, ETH_ALEN);
+            met_ = true;
+        }
+        rest_ = {at_ + record.tp_mac + sizeof head, head.hello != 0 ? 0u : head.bytes};
+        if (rest_.empty())
+            give_back();
+    }
+
+    void give_back()
+    {
+        status().store(TP_STATUS_KERNEL, std::memory_order_release);
+        at_ += place_;
+        if (++in_block_ == per_block_) {
+            in_block_ = 0;
+            at_ += kBlockBytes - per_block_ * place_;
+            at_ = at_ == ring_ + kRingBytes ? ring_ : at_;
+        }
+    }
+
+    int fd_ = -1;
+    Head out_{};
+    std::size_t most_ = 0;   // payload of a frame
+    std::byte* ring_ = nullptr;
+    std::byte* at_ = nullptr;
+    std::size_t place_ = 0;
+    std::size_t per_block_ = 0;
+    std::size_t in_block_ = 0;
+    std::span<const std::byte> rest_;
+    bool met_ = false;
+};
+
+}   // namespace
+
+int main(int argc, char** argv)
+{
+    return raw::run("raw_ring", argc, argv,
+                    [](const raw::Options& options, bool leads) -> std::unique_ptr<raw::Connection> { return std::make_unique<Ring>(options, leads); });
+}
