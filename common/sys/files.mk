@@ -27,6 +27,8 @@ liblinnet_sys_la_SOURCES = \
     sys/memfd.h \
     sys/net_interfaces.cc \
     sys/net_interfaces.h \
+    sys/packet_ring.cc \
+    sys/packet_ring.h \
     sys/process.cc \
     sys/process.h \
     sys/remote_process.cc \

@@ -4,6 +4,8 @@
 
 test_programs += unit_sys_test
 unit_sys_test_SOURCES = \
+    support/net_namespace.cc \
+    support/net_namespace.h \
     unit/sys/epoll_set_test.cc \
     unit/sys/error_test.cc \
     unit/sys/event_fd_test.cc \
@@ -13,6 +15,7 @@ unit_sys_test_SOURCES = \
     unit/sys/inet_address_test.cc \
     unit/sys/memfd_test.cc \
     unit/sys/net_interfaces_test.cc \
+    unit/sys/packet_ring_test.cc \
     unit/sys/process_test.cc \
     unit/sys/system_clock_test.cc \
     unit/sys/thread_test.cc \
