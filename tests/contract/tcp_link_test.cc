@@ -86,7 +86,7 @@ TEST_P(TcpLink, AddressesAreCalledInTurnUntilOneAnswers)
     const wire::NameAddress good = wire::NameAddresses{pair->b().name}.front();
     wire::EndpointName name = pair->b().name;
     name.addresses = {};
-    name.ipv6 = 0;
+    name.kinds = 0;
     for (const std::uint8_t last : {std::uint8_t{91}, std::uint8_t{92}, std::uint8_t{93}}) {
         ASSERT_TRUE(wire::add_address(name, {wire::AddressFamily::kIpv4, {127, 0, 0, last}}));
     }

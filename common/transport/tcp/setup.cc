@@ -201,7 +201,10 @@ try {
     name.port = be16{listens_at_[0].port()};
     for (unsigned i = 0; i < listener_count_; ++i) {
         const InetAddress& at = listens_at_[i];
-        static_cast<void>(wire::add_address(name, {at.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at.bytes()}));
+        const wire::NameAddress a{at.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at.bytes()};
+        if (!wire::NameAddresses{name}.contains(a)) {   // another transport may have put it there
+            static_cast<void>(wire::add_address(name, a));
+        }
     }
     return Status::kOk;
 } catch (const std::bad_alloc&) {

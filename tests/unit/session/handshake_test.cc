@@ -90,6 +90,47 @@ TEST(Name, GoldenBytes)
               "7f000001" "fd000000000000000000000000000009" "000000000000000000000000");
 }
 
+TEST(Name, GoldenBytesOfAnEthernetContact)
+{
+    wire::EndpointName n;
+    wire::EtherContact contact;
+    contact.endpoint.set(0xa1b2);
+    contact.mac = {2, 0x4c, 1, 2, 3, 4};
+    EXPECT_TRUE(wire::add_address(n, v4(7)));
+    EXPECT_TRUE(wire::add_address(n, v4(8), contact));
+    EXPECT_EQ(n.kinds, 0x40);
+    EXPECT_EQ(hex(std::as_bytes(std::span{n.addresses})), "0a010007" "0a010008" "a1b2024c01020304" "00000000000000000000000000000000");
+    const wire::NameAddresses got{n};
+    ASSERT_EQ(got.size(), 2u);
+    EXPECT_FALSE(got.contact(0).present());
+    EXPECT_EQ(got.contact(1).endpoint.get(), 0xa1b2);
+    EXPECT_EQ(got.contact(1).mac, contact.mac);
+    EXPECT_EQ(got[1], v4(8));
+}
+
+TEST(Name, ContactsOfInterfacesShareTheRoomWithAddresses)
+{
+    wire::EndpointName n;
+    wire::EtherContact contact;
+    contact.endpoint.set(1);
+    EXPECT_TRUE(wire::add_address(n, v6(1), contact));
+    EXPECT_FALSE(wire::add_address(n, v4(2), contact)) << "8 bytes are left";
+    EXPECT_TRUE(wire::add_address(n, v4(2)));
+    EXPECT_TRUE(wire::add_address(n, v4(3)));
+    EXPECT_FALSE(wire::add_address(n, v4(4)));
+    const wire::NameAddresses got{n};
+    ASSERT_EQ(got.size(), 3u);
+    EXPECT_EQ(got[0], v6(1));
+    EXPECT_EQ(got[2], v4(3));
+    EXPECT_TRUE(got.contact(0).present());
+    EXPECT_FALSE(got.contact(1).present() || got.contact(2).present());
+    wire::EndpointName full;
+    for (std::uint8_t i = 1; i <= 3; ++i) {
+        EXPECT_TRUE(wire::add_address(full, v4(i)));
+    }
+    EXPECT_FALSE(wire::add_address(full, v4(4), contact)) << "only the first three can have one";
+}
+
 TEST(Name, KeepsItsAddressesInOrderUntilItIsFull)
 {
     const auto fill = [](std::vector<wire::NameAddress> wanted, std::size_t expected) {
@@ -116,7 +157,7 @@ TEST(Name, ReadsAnyBytesWithinTheirBounds)
     std::mt19937_64 random{testing::test_seed(4)};
     for (int i = 0; i < 20'000; ++i) {
         wire::EndpointName n;
-        n.ipv6 = static_cast<std::uint8_t>(random());
+        n.kinds = static_cast<std::uint8_t>(random());
         for (std::uint8_t& b : n.addresses) {
             b = random() % 3 == 0 ? 0 : static_cast<std::uint8_t>(random());
         }
