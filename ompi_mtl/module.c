@@ -89,7 +89,7 @@ int mtl_linnet_mpi_error(linnet_status_t status)
 static int progress(void)
 {
     /* The number of events decides whether mpi_yield_when_idle yields: it must be the true one. */
-    return (int)linnet_progress(mtl_linnet_module.context, 0, LINNET_MAY_SLEEP);
+    return (int)linnet_progress(mtl_linnet_module.context, 0, mtl_linnet_tests() ? LINNET_MAY_YIELD : LINNET_MAY_SLEEP);
 }
 
 static bool publish_name(void)
@@ -133,6 +133,7 @@ mca_mtl_base_module_t *mtl_linnet_module_open(void)
         mtl_linnet_module.context = NULL;
         return NULL;
     }
+    mtl_linnet_tests_hook();
     return &mtl_linnet_module.super;
 }
 
@@ -215,6 +216,7 @@ int mtl_linnet_finalize(struct mca_mtl_base_module_t *mtl)
     if (!mtl_linnet_module.flush_hooked) {
         flush();
     }
+    mtl_linnet_tests_unhook();
     (void)opal_progress_unregister(progress);
     linnet_context_close(mtl_linnet_module.context);
     mtl_linnet_module.context = NULL;

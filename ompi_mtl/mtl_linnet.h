@@ -133,4 +133,12 @@ int mtl_linnet_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicato
 int mtl_linnet_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src, int tag, int *matched,
                        struct ompi_message_t **message, struct ompi_status_public_t *status);
 
+/* testing.c. Whether this thread is inside a test (MPI_Test, MPI_Iprobe and their kin): it may yield then, but not sleep. */
+bool mtl_linnet_tests(void);
+/* opal_progress() as part of a test. */
+void mtl_linnet_progress_once(void);
+/* Put ourselves around Open MPI's request functions, so that its tests are known as such, and take it back. Once each. */
+void mtl_linnet_tests_hook(void);
+void mtl_linnet_tests_unhook(void);
+
 #endif

@@ -4,7 +4,6 @@
 #include "mtl_linnet.h"
 
 #include "ompi/message/message.h"
-#include "opal/runtime/opal_progress.h"
 
 static int match_from(struct ompi_communicator_t *comm, int src, int tag, linnet_match_t *match)
 {
@@ -43,7 +42,7 @@ int mtl_linnet_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicato
     }
     found = linnet_probe(mtl_linnet_module.context, &match, &result);
     if (found == LINNET_ERR_NOT_FOUND) {
-        opal_progress();
+        mtl_linnet_progress_once();
         found = linnet_probe(mtl_linnet_module.context, &match, &result);
     }
     *flag = found == LINNET_OK;
@@ -75,7 +74,7 @@ int mtl_linnet_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicat
     }
     found = linnet_probe_claim(mtl_linnet_module.context, &match, &claimed, &result);
     if (found == LINNET_ERR_NOT_FOUND) {
-        opal_progress();
+        mtl_linnet_progress_once();
         found = linnet_probe_claim(mtl_linnet_module.context, &match, &claimed, &result);
     }
     if (found != LINNET_OK) {

@@ -437,7 +437,9 @@ unsigned linnet_progress(linnet_context_t* ctx, unsigned budget, unsigned flags)
     if (ctx == nullptr || !ctx->core->alive()) {
         return 0;
     }
-    return ctx->core->progress(budget, (flags & LINNET_MAY_SLEEP) != 0);
+    return ctx->core->progress(budget, (flags & LINNET_MAY_SLEEP) != 0   ? WhenIdle::kSleep
+                                       : (flags & LINNET_MAY_YIELD) != 0 ? WhenIdle::kYield
+                                                                         : WhenIdle::kReturn);
 }
 
 linnet_status_t linnet_wait(linnet_context_t* ctx, uint64_t timeout_ns) noexcept

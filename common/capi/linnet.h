@@ -317,7 +317,10 @@ typedef struct linnet_am {
 LINNET_API linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, linnet_request_t* request) LINNET_NOEXCEPT;
 
 /* ---- progress ---- */
-enum { LINNET_MAY_SLEEP = 1u << 0 };   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
+enum {
+    LINNET_MAY_SLEEP = 1u << 0,   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
+    LINNET_MAY_YIELD = 1u << 1    /* it tests, and may have other work: never sleeps, but gives way to others when they want the core */
+};
 
 /* Move data, then run what is complete: at most `budget` `done` functions and message handlers (0: all). Returns the true number of events. */
 LINNET_API unsigned linnet_progress(linnet_context_t* ctx, unsigned budget, unsigned flags) LINNET_NOEXCEPT;

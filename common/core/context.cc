@@ -270,11 +270,11 @@ unsigned Context::drain(unsigned budget) noexcept
     return n;
 }
 
-unsigned Context::progress(unsigned budget, bool may_sleep) noexcept
+unsigned Context::progress(unsigned budget, WhenIdle when) noexcept
 {
     engine_->enter();
     unsigned done = drain(budget);
-    const unsigned polled = engine_->host_progress(kPollBudget, may_sleep && done == 0);
+    const unsigned polled = engine_->host_progress(kPollBudget, done == 0 ? when : WhenIdle::kReturn);
     done += drain(budget);
     engine_->leave(done != 0 ? CallKind::kCompleted : CallKind::kEmpty);
     return done != 0 ? done : polled;

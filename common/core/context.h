@@ -5,7 +5,7 @@
 // What it is     What linnet.h calls a context, in C++. The only layer that names concrete transports (transport_table.cc).
 // Owner          capi/, on behalf of the host.
 // Threads        Any, for everything but open() and close(), which one thread calls with no other call under way.
-// Blocking       wait(), flush(), close(), and progress() with may_sleep: bounded.
+// Blocking       wait(), flush(), close(), and progress() that may sleep: bounded.
 // Failure        Statuses; the reason is in the log.
 // Fork           A child's copy is dead: alive() is false there, and it must not be destroyed, which would reach into the parent's sockets.
 #pragma once
@@ -73,7 +73,7 @@ public:
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
     void leave_post() noexcept { engine_->leave(CallKind::kPost); }
-    unsigned progress(unsigned budget, bool may_sleep) noexcept;
+    unsigned progress(unsigned budget, WhenIdle when) noexcept;
     Status wait(Nanos timeout) noexcept;
     [[nodiscard]] int wait_fd() const noexcept { return engine_->wait_fd(); }
     Status arm_wait_fd() noexcept;

@@ -94,10 +94,11 @@ public:
 
     // One pass over all sources, about `budget` packets each (0: no limit). The true number of events; 0 when another thread polls.
     unsigned poll(unsigned budget) noexcept LINNET_EXCLUDES(token_);
-    // The same, for linnet_progress(). With `may_sleep` (the caller has nothing better to do, and drained no completion in this call),
+    // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with
     // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max, from which an
-    // arrival, kick() and completed() wake it at once. A thread that finds another one polling or asleep returns or sleeps likewise.
-    unsigned host_progress(unsigned budget, bool may_sleep) noexcept LINNET_EXCLUDES(token_);
+    // arrival, kick() and completed() wake it at once. A thread that finds another one polling or asleep returns or sleeps likewise. A
+    // caller that may yield only does so in such a row when others want the core.
+    unsigned host_progress(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     // Polls and sleeps as the policy says until ready() or the deadline (TimePoint::max(): none). One of the waiting threads does so for
     // all; the others sleep, each until its own ready(), or until it is its turn to poll.
     // kOk: ready() was true. kTimedOut. kClosed: stop() was called.
@@ -160,8 +161,8 @@ private:
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
     void give_way() noexcept;
     void still_here() noexcept;
-    [[nodiscard]] Spin::Step next_step_of_row() noexcept LINNET_REQUIRES(token_);
-    unsigned host_progress_second(unsigned budget) noexcept LINNET_EXCLUDES(token_);
+    [[nodiscard]] Spin::Step next_step_of_row(bool may_sleep) noexcept LINNET_REQUIRES(token_);
+    unsigned host_progress_second(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
     // True: the caller has the token now. False: ready(), time over, called and not needed, or nothing at all.
     [[nodiscard]] bool follow(ReadyRef ready, TimePoint deadline, WaitList::Place place) noexcept LINNET_TRY_ACQUIRE(true, token_);

@@ -99,11 +99,11 @@ unsigned ProgressEngine::poll(unsigned budget) noexcept
     return events;
 }
 
-unsigned ProgressEngine::host_progress(unsigned budget, bool may_sleep) noexcept
+unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
 {
-    const bool waits = may_sleep && open_work() > 0 && !stopping_.load(std::memory_order_relaxed);
+    const bool waits = when != WhenIdle::kReturn && open_work() > 0 && !stopping_.load(std::memory_order_relaxed);
     if (!token_.try_take()) {
-        return waits ? host_progress_second(budget) : 0;
+        return waits ? host_progress_second(budget, when) : 0;
     }
     unsigned events = pass(budget, StatsRole::kPoller);
     bool yield = false;
@@ -111,7 +111,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, bool may_sleep) noexcept
         host_spin_.restart();
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
     } else if (waits && !config_.has_completions()) {
-        switch (next_step_of_row()) {
+        switch (next_step_of_row(when == WhenIdle::kSleep)) {
             case Spin::Step::kPoll:
                 break;
             case Spin::Step::kYield:
@@ -134,7 +134,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, bool may_sleep) noexcept
 }
 
 // The call was empty. Only calls back to back count: a host that computes between two tests has better things to do than to sleep.
-Spin::Step ProgressEngine::next_step_of_row() noexcept
+Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
 {
     const Ticks now = stamp_.load(std::memory_order_relaxed);
     const Ticks gap = now - row_stamp_;
@@ -143,15 +143,15 @@ Spin::Step ProgressEngine::next_step_of_row() noexcept
         host_spin_.interrupted();
         return Spin::Step::kPoll;
     }
-    return host_spin_.next(gap, crowd_);
+    return host_spin_.next(gap, crowd_, may_sleep);
 }
 
 // Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it
 // is our turn.
-unsigned ProgressEngine::host_progress_second(unsigned budget) noexcept
+unsigned ProgressEngine::host_progress_second(unsigned budget, WhenIdle when) noexcept
 {
     unsigned events = 0;
-    if (sleeper_.load(std::memory_order_relaxed) && config_.policy != ProgressPolicy::kSpin) {
+    if (when == WhenIdle::kSleep && sleeper_.load(std::memory_order_relaxed) && config_.policy != ProgressPolicy::kSpin) {
         if (follow(config_.has_completions, clock_.now() + config_.sleep_max, WaitList::Place::kFirst)) {
             events = pass(budget, StatsRole::kPoller);
             let_go();

@@ -5,15 +5,15 @@
 
 namespace linnet {
 
-Spin::Step Spin::next(Ticks gap, const Crowd& crowd) noexcept
+Spin::Step Spin::next(Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
 {
     breaks_ = 0;
     spent_ += gap;
     since_yield_ += gap;
-    if (budget_.policy == ProgressPolicy::kBlock) {
+    if (budget_.policy == ProgressPolicy::kBlock && may_sleep) {
         return Step::kSleep;
     }
-    const bool sleeps = budget_.policy != ProgressPolicy::kSpin;
+    const bool sleeps = may_sleep && budget_.policy != ProgressPolicy::kSpin;
     if (crowd.contended()) {
         if (sleeps && yields_ >= kYieldsWhenContended) {
             return Step::kSleep;

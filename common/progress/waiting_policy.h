@@ -20,6 +20,13 @@ enum class ProgressPolicy : std::uint8_t {
     kBlock,      // sleep as soon as there is nothing to do
 };
 
+// What a caller of the host's progress function allows when there is nothing to do.
+enum class WhenIdle : std::uint8_t {
+    kReturn,   // nothing: it comes back when it likes
+    kYield,    // giving way to others that want the core: it may be about to call again at once, or may have work of its own
+    kSleep,    // sleeping too: it waits
+};
+
 // Do threads outnumber the cores that they may use? A leaky bucket of evidence: first the number of ranks, then what a spinning thread
 // notices by itself: a yield that took long because somebody else ran, or processor time taken away while it polled.
 //
@@ -82,8 +89,8 @@ public:
         yields_ = 0;
         breaks_ = 0;
     }
-    // After an empty poll, `gap` after the one before. What now?
-    [[nodiscard]] Step next(Ticks gap, const Crowd& crowd) noexcept;
+    // After an empty poll, `gap` after the one before. What now? Never kSleep unless `may_sleep`.
+    [[nodiscard]] Step next(Ticks gap, const Crowd& crowd, bool may_sleep = true) noexcept;
     // The row goes on, but the host did something else for so long: twice running means that it has better things to do than to wait.
     void interrupted() noexcept
     {

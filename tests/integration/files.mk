@@ -27,6 +27,7 @@ EXTRA_DIST += \
     integration/mpi/probes.c \
     integration/mpi/self.c \
     integration/mpi/spawn.c \
+    integration/mpi/testing.c \
     integration/mpi/threads.c \
     integration/mpi/truncation.c \
     integration/mpi/types.h \

@@ -64,6 +64,7 @@ CASES = [
     Case("communicators", "20000", seconds=900, full=True),
     Case("intercomm", ranks=2),
     Case("intercomm", ranks=5),
+    Case("testing", only="linnet"),
     Case("threads", seconds=300),
     Case("threads", ranks=4, seconds=600, full=True),
     Case("flood"),

@@ -65,10 +65,10 @@ protected:
     }
     std::uint64_t count(Counter id) const { return stats_.total(id); }
     // One call of a host's progress loop, as the waist makes it.
-    unsigned host_call(bool may_sleep = true)
+    unsigned host_call(WhenIdle when = WhenIdle::kSleep)
     {
         engine_->enter();
-        const unsigned n = engine_->host_progress(64, may_sleep);
+        const unsigned n = engine_->host_progress(64, when);
         const std::uint64_t drained = completions_.exchange(0);
         drained_ += drained;
         engine_->leave(drained != 0 ? CallKind::kCompleted : CallKind::kEmpty);
@@ -220,7 +220,7 @@ TEST_F(ProgressEngineTest, PostThenComputeIsServedWithoutWaitingForTheLookIn)
     engine.peers_changed(1);
     for (std::uint64_t i = 1; i <= 30; ++i) {
         for (int call = 0; call < 5; ++call) {
-            host_call(false);   // the host polls: whatever was prepared is so no more
+            host_call(WhenIdle::kReturn);   // the host polls: whatever was prepared is so no more
         }
         post();
         std::this_thread::sleep_for(i % 2 == 0 ? 0us : 300us);
@@ -235,7 +235,7 @@ TEST_F(ProgressEngineTest, MispredictedAbsenceIsFoundByTheLookIn)
     ProgressEngine& engine = make({.look_in = 5ms}, FakeSource::Bell::kWhenPrepared);
     engine.peers_changed(1);
     for (int call = 0; call < 20'000; ++call) {
-        host_call(false);   // learned: it always comes back at once
+        host_call(WhenIdle::kReturn);   // learned: it always comes back at once
     }
     source_->deliver();     // and now it does not
     EXPECT_TRUE(eventually([&] { return source_->handled() == 1; }));
@@ -276,12 +276,12 @@ TEST_F(ProgressEngineTest, PingPongNeitherWakesNorArmsTheEventThread)
     const auto exchange = [&] {
         post();
         for (int empty = 0; empty < 10; ++empty) {
-            host_call(false);
+            host_call(WhenIdle::kReturn);
         }
         const std::uint64_t before = drained_;
         source_->deliver();
         while (drained_ == before) {
-            host_call(false);
+            host_call(WhenIdle::kReturn);
         }
         engine.work_closed();
     };
@@ -324,7 +324,7 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     for (int i = 0; i < 20'000 && engine.event_thread_state() != EventThreadState::kParked; ++i) {
         source_->deliver();
         for (int call = 0; call < 10; ++call) {
-            host_call(false);
+            host_call(WhenIdle::kReturn);
         }
     }
     EXPECT_EQ(engine.event_thread_state(), EventThreadState::kParked);
@@ -382,6 +382,20 @@ TEST_F(ProgressEngineTest, HostThatComputesBetweenTestsIsNotPutToSleep)
     engine_->work_closed();
 }
 
+TEST_F(ProgressEngineTest, HostThatTestsIsNeverPutToSleep)
+{
+    make({.policy = ProgressPolicy::kBlock});
+    engine_->work_opened();
+    const TimePoint begin = monotonic_now();
+    while (monotonic_now() - begin < 20ms) {
+        for (int call = 0; call < 100; ++call) {   // back to back, which puts a host that waits to sleep
+            host_call(WhenIdle::kYield);
+        }
+    }
+    EXPECT_EQ(count(Counter::kAppSleeps), 0u);
+    engine_->work_closed();
+}
+
 TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
 {
     ProgressEngine& engine = make({.event_thread = false, .sleep_max = 10s});
@@ -407,10 +421,10 @@ TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
         }
         other.join();
         EXPECT_LT(monotonic_now() - begin, 5s) << "kind " << kind % 3;
-        while (host_call(false) != 0) {
+        while (host_call(WhenIdle::kReturn) != 0) {
         }
         source_->deliver();    // a real event, so that the next row spins first
-        host_call(false);
+        host_call(WhenIdle::kReturn);
     }
     EXPECT_GE(count(Counter::kAppSleeps), 15u);   // of 30; a slow machine may ring before the sleep has begun
 }
@@ -533,7 +547,7 @@ TEST_F(ProgressEngineTest, WaitFdTurnsReadableForArrivalTimerAndCompletion)
         };
         for (int kind = 0; kind < 9; ++kind) {
             ASSERT_TRUE(eventually([&] {
-                host_call(false);
+                host_call(WhenIdle::kReturn);
                 return engine.arm_wait_fd();
             }));
             ASSERT_FALSE(readable(0)) << "kind " << kind;
@@ -547,7 +561,7 @@ TEST_F(ProgressEngineTest, WaitFdTurnsReadableForArrivalTimerAndCompletion)
                 engine.kick();
                 ASSERT_TRUE(readable(2000));
                 EXPECT_FALSE(engine.arm_wait_fd());
-                host_call(false);
+                host_call(WhenIdle::kReturn);
                 ASSERT_TRUE(engine.arm_wait_fd());
             }
             EXPECT_TRUE(readable(2000)) << "kind " << kind;

@@ -124,6 +124,17 @@ TEST(Spin, PolicyBlockSleepsAtOnce)
     EXPECT_EQ(spin.next(1, quiet), Step::kSleep);
 }
 
+TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
+{
+    for (const ProgressPolicy policy : {ProgressPolicy::kAdaptive, ProgressPolicy::kSpin, ProgressPolicy::kBlock}) {
+        Spin spin{budget(policy)};
+        for (int i = 0; i < 10'000; ++i) {
+            EXPECT_NE(spin.next(100, quiet, false), Step::kSleep);
+            EXPECT_EQ(spin.next(100, crowded, false), Step::kYield);
+        }
+    }
+}
+
 TEST(Spin, OneInterruptionLeavesTheRowTwoRunningEndIt)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
