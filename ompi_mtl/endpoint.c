@@ -32,6 +32,20 @@ static int name_missing(const struct ompi_proc_t *proc)
     return OMPI_ERR_UNREACH;
 }
 
+/* Log lines and linnet-top then speak of ranks. */
+static void label(const struct ompi_proc_t *proc, linnet_peer_t peer)
+{
+    char text[40];
+    const uint32_t job = (uint32_t)proc->super.proc_name.jobid;
+
+    if (job == (uint32_t)OMPI_PROC_MY_NAME->jobid) {
+        (void)snprintf(text, sizeof text, "rank %u", (unsigned)proc->super.proc_name.vpid);
+    } else {
+        (void)snprintf(text, sizeof text, "job %u.%u rank %u", job >> 16, job & 0xffffu, (unsigned)proc->super.proc_name.vpid);
+    }
+    (void)linnet_peer_label(mtl_linnet_module.context, peer, text);
+}
+
 static int proc_add(struct ompi_proc_t *proc)
 {
     void *blob = NULL;
@@ -53,6 +67,7 @@ static int proc_add(struct ompi_proc_t *proc)
     if (linnet_peer_add(mtl_linnet_module.context, &name, &peer) != LINNET_OK) {
         return OMPI_ERR_UNREACH;   /* Linnet has said why */
     }
+    label(proc, peer);
     proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = endpoint_from_peer(peer);
     return OMPI_SUCCESS;
 }

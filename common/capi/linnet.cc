@@ -281,6 +281,17 @@ linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node,
     });
 }
 
+linnet_status_t linnet_peer_label(linnet_context_t* ctx, linnet_peer_t peer, const char* label) noexcept
+{
+    return entry(ctx, [&](core::Context& c) {
+        const auto p = peer_of(c, peer);
+        if (p) {
+            (*p)->set_label(label);
+        }
+        return p.status();
+    });
+}
+
 linnet_status_t linnet_peer_remove(linnet_context_t* ctx, linnet_peer_t peer) noexcept
 {
     return entry(ctx, [&](core::Context& c) { return c.remove_peer(PeerId{peer}); });

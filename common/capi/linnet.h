@@ -157,6 +157,9 @@ LINNET_API linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_n
 LINNET_API linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service,
                                                    linnet_peer_t* out) LINNET_NOEXCEPT;
 
+/* What log lines and linnet-top call this peer, before its address: "rank 3". At most 23 bytes are kept; may be called again. */
+LINNET_API linnet_status_t linnet_peer_label(linnet_context_t* ctx, linnet_peer_t peer, const char* label) LINNET_NOEXCEPT;
+
 /* The host needs this peer no more: receives that name it end with LINNET_ERR_PEER_DOWN, later messages from it have an unknown source. */
 LINNET_API linnet_status_t linnet_peer_remove(linnet_context_t* ctx, linnet_peer_t peer) LINNET_NOEXCEPT;
 

@@ -12,6 +12,7 @@
 // See            docs/architecture.md "Session", docs/wire-protocol.md section 4
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -121,18 +122,23 @@ public:
     // Set (seq_cst) by the user of the session while it waits for more; on_credit() then tells. Look at credit_limit() again after setting it: credit that
     // came in between is not told.
     std::atomic<bool> wants_credit{false};
-    // For messages: "10.1.0.2 port 41873".
+    // For people: "rank 3 (10.1.0.2 port 41873)", or only the address while nobody gave it a label.
     [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
+    void set_label(std::string_view label) LINNET_EXCLUDES(lock);   // cut at kLabelBytes - 1
+    static constexpr std::size_t kLabelBytes = 24;
     [[nodiscard]] SessionView view() LINNET_EXCLUDES(lock);
 
 private:
     friend class SessionLayer;
     friend class Port;
 
+    [[nodiscard]] std::string labelled(const wire::EndpointName& name) const LINNET_REQUIRES(lock);
+
     // ---- any thread, under lock ----
     wire::EndpointName name_ LINNET_GUARDED_BY(lock);     // who it is; endpoint_id 0: not known yet
     wire::EndpointName contact_ LINNET_GUARDED_BY(lock);  // where we call it
     bool name_known_ LINNET_GUARDED_BY(lock) = false;     // with its secret: the host added it
+    std::array<char, kLabelBytes> label_ LINNET_GUARDED_BY(lock){};   // what the host calls it; empty: nothing
     bool by_address_ LINNET_GUARDED_BY(lock) = false;
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     LinkState links_[2] LINNET_GUARDED_BY(lock);

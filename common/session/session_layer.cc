@@ -31,7 +31,19 @@ wire::PacketHead load_head(std::span<const std::byte> packet) noexcept
 std::string Session::describe()
 {
     MutexLock guard{lock};
-    return name_text(contact_);
+    return labelled(contact_);
+}
+
+std::string Session::labelled(const wire::EndpointName& name) const
+{
+    return label_[0] == '\0' ? name_text(name) : std::string{label_.data()} + " (" + name_text(name) + ")";
+}
+
+void Session::set_label(std::string_view label)
+{
+    MutexLock guard{lock};
+    label_ = {};
+    std::copy_n(label.begin(), std::min(label.size(), label_.size() - 1), label_.begin());
 }
 
 SessionView Session::view()
@@ -47,7 +59,7 @@ SessionView Session::view()
         state = "connecting";
     }
     const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
-    return {name_text(name_), state, via, last_number_, received_.load(std::memory_order_relaxed)};
+    return {labelled(name_), state, via, last_number_, received_.load(std::memory_order_relaxed)};
 }
 
 SessionLayer::SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters)

@@ -42,6 +42,19 @@ protected:
     NodePeer* to_a{nullptr};
 };
 
+TEST_F(SessionLayerTest, LabelOfThePeerComesBeforeItsAddress)
+{
+    Session& peer = a->add(b->name());
+    const std::string address = peer.describe();
+    peer.set_label("rank 3");
+    EXPECT_EQ(peer.describe(), "rank 3 (" + address + ")");
+    EXPECT_EQ(peer.view().name, "rank 3 (" + address + ")");
+    peer.set_label(std::string(100, 'x'));
+    EXPECT_EQ(peer.describe(), std::string(Session::kLabelBytes - 1, 'x') + " (" + address + ")");
+    peer.set_label("");
+    EXPECT_EQ(peer.describe(), address);
+}
+
 TEST_F(SessionLayerTest, RefusesAnotherNameForAKnownEndpoint)
 {
     static_cast<void>(a->add(b->name()));
