@@ -214,7 +214,8 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     rts.tag.immediate.set(args.immediate);
     rts.tag.send_slot.set(r.slot);
     rts.length.set(r.data.length);
-    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0}));
+    const std::uint16_t flags = args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
+    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, flags));
     at += put(r.head.data() + at, rts);
     r.tx.kind = kTxEmbedded;
     r.tx.owner = &r;

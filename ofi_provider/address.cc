@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Addresses: translation between names, sockaddrs, text.
+#include "address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace linnet::ofi {
+
+namespace {
+// The first byte of a name is its version, which is small.
+constexpr unsigned char kInetMark = 0xff;
+struct InetLayout {   // of the 64 bytes when they are no name
+    unsigned char mark;
+    unsigned char family;   // 4 or 6
+    unsigned char port[2];
+    unsigned char address[16];
+};
+
+InetLayout layout_of(const linnet_name_t& bytes) noexcept
+{
+    InetLayout l{};
+    std::memcpy(&l, bytes.bytes, sizeof l);
+    return l;
+}
+
+linnet_name_t inet_bytes(unsigned char family, const void* address, std::uint16_t port) noexcept
+{
+    InetLayout l{};
+    l.mark = kInetMark;
+    l.family = family;
+    l.port[0] = static_cast<unsigned char>(port >> 8);
+    l.port[1] = static_cast<unsigned char>(port & 0xff);
+    std::memcpy(l.address, address, family == 6 ? 16 : 4);
+    linnet_name_t n{};
+    std::memcpy(n.bytes, &l, sizeof l);
+    return n;
+}
+
+std::optional<Address> from_sockaddr(const void* from, std::size_t bytes) noexcept
+{
+    sa_family_t family = 0;
+    if (bytes < sizeof(sockaddr_in)) {
+        return std::nullopt;
+    }
+    std::memcpy(&family, static_cast<const char*>(from) + offsetof(sockaddr, sa_family), sizeof family);
+    if (family == AF_INET) {
+        sockaddr_in in{};
+        std::memcpy(&in, from, sizeof in);
+        return Address{inet_bytes(4, &in.sin_addr, ntohs(in.sin_port))};
+    }
+    if (family == AF_INET6 && bytes >= sizeof(sockaddr_in6)) {
+        sockaddr_in6 in{};
+        std::memcpy(&in, from, sizeof in);
+        return Address{inet_bytes(6, &in.sin6_addr, ntohs(in.sin6_port))};
+    }
+    return std::nullopt;
+}
+
+// "10.1.0.2 port 41873", of a name.
+std::pair<std::string, std::uint16_t> name_parts(const linnet_name_t& name)
+{
+    char text[128] = "";
+    if (linnet_name_text(&name, text, sizeof text) != LINNET_OK) {
+        return {};
+    }
+    const std::string s{text};
+    const auto at = s.find(" port ");
+    if (at == std::string::npos) {
+        return {};
+    }
+    return {s.substr(0, at), static_cast<std::uint16_t>(std::strtoul(s.c_str() + at + 6, nullptr, 10))};
+}
+
+// "fi_sockaddr_in://10.31.6.12:7471", the FI_ADDR_STR form of fi_getinfo(3), into its node and service.
+bool split_uri(const char* uri, std::string& node, std::string& service)
+{
+    const char* rest = std::strstr(uri, "://");
+    if (std::strncmp(uri, "fi_", 3) != 0 || rest == nullptr) {
+        return false;
+    }
+    const std::string s{rest + 3};
+    const auto colon = s.rfind(':');
+    node = s.substr(0, colon);
+    service = colon == std::string::npos ? "" : s.substr(colon + 1, s.find_first_of("/?", colon) - colon - 1);
+    if (node.size() >= 2 && node.front() == '[' && node.back() == ']') {
+        node = node.substr(1, node.size() - 2);
+    }
+    return true;
+}
+}   // namespace
+
+bool format_known(std::uint32_t format) noexcept
+{
+    return format == kAddressFormat || format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+}
+
+std::size_t format_bytes(std::uint32_t format) noexcept
+{
+    switch (format) {
+        case kAddressFormat: return LINNET_NAME_BYTES;
+        case FI_SOCKADDR_IN: return sizeof(sockaddr_in);
+        case FI_SOCKADDR_IN6: return sizeof(sockaddr_in6);
+        default: return 0;
+    }
+}
+
+std::optional<Address> Address::inet(const std::string& node, std::uint16_t port) noexcept
+{
+    unsigned char raw[16];
+    if (::inet_pton(AF_INET, node.c_str(), raw) == 1) {
+        return Address{inet_bytes(4, raw, port)};
+    }
+    if (::inet_pton(AF_INET6, node.c_str(), raw) == 1) {
+        return Address{inet_bytes(6, raw, port)};
+    }
+    return std::nullopt;
+}
+
+std::optional<Address> Address::decode(const void* from, std::size_t bytes, std::uint32_t format) noexcept
+{
+    if (from == nullptr) {
+        return std::nullopt;
+    }
+    if (format != kAddressFormat) {
+        return from_sockaddr(from, bytes);
+    }
+    linnet_name_t n{};
+    if (bytes < sizeof n) {
+        return std::nullopt;
+    }
+    std::memcpy(&n, from, sizeof n);
+    const InetLayout l = layout_of(n);
+    char text[128];
+    const bool good = l.mark == kInetMark ? l.family == 4 || l.family == 6 : linnet_name_text(&n, text, sizeof text) == LINNET_OK;
+    return good ? std::optional<Address>{Address{n}} : std::nullopt;
+}
+
+std::optional<Address> Address::resolve(const char* node, const char* service, bool numeric, bool passive)
+{
+    std::string uri_node;
+    std::string uri_service;
+    if (node != nullptr && split_uri(node, uri_node, uri_service)) {
+        node = uri_node.c_str();
+        service = uri_service.empty() ? nullptr : uri_service.c_str();
+    }
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = (numeric ? AI_NUMERICHOST : 0) | (passive ? AI_PASSIVE : 0);
+    hints.ai_family = node == nullptr ? AF_INET : AF_UNSPEC;
+    addrinfo* found = nullptr;
+    const int why = ::getaddrinfo(node, service == nullptr ? "0" : service, &hints, &found);
+    if (why != 0) {
+        LINNET_FI_INFO(FI_LOG_FABRIC, "cannot resolve node %s, service %s: %s\n", node == nullptr ? "(none)" : node,
+                       service == nullptr ? "(none)" : service, ::gai_strerror(why));
+        return std::nullopt;
+    }
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{found, ::freeaddrinfo};
+    return from_sockaddr(found->ai_addr, found->ai_addrlen);
+}
+
+bool Address::is_name() const noexcept { return layout_of(bytes_).mark != kInetMark; }
+
+std::string Address::node() const
+{
+    if (is_name()) {
+        return name_parts(bytes_).first;
+    }
+    const InetLayout l = layout_of(bytes_);
+    char text[INET6_ADDRSTRLEN] = "";
+    ::inet_ntop(l.family == 6 ? AF_INET6 : AF_INET, l.address, text, sizeof text);
+    return text;
+}
+
+std::uint16_t Address::port() const noexcept
+{
+    if (is_name()) {
+        return name_parts(bytes_).second;
+    }
+    const InetLayout l = layout_of(bytes_);
+    return static_cast<std::uint16_t>(l.port[0] << 8 | l.port[1]);
+}
+
+bool Address::any_node() const
+{
+    const std::string n = node();
+    return n == "0.0.0.0" || n == "::";
+}
+
+bool Address::ipv6() const { return node().find(':') != std::string::npos; }
+
+std::string Address::encode(std::uint32_t format) const
+{
+    if (format == kAddressFormat) {
+        return {reinterpret_cast<const char*>(bytes_.bytes), sizeof bytes_.bytes};
+    }
+    const std::string at = node();
+    if (ipv6()) {
+        sockaddr_in6 in{};
+        in.sin6_family = AF_INET6;
+        in.sin6_port = htons(port());
+        ::inet_pton(AF_INET6, at.c_str(), &in.sin6_addr);
+        return {reinterpret_cast<const char*>(&in), sizeof in};
+    }
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(port());
+    ::inet_pton(AF_INET, at.c_str(), &in.sin_addr);
+    return {reinterpret_cast<const char*>(&in), sizeof in};
+}
+
+std::string Address::text(std::uint32_t format) const
+{
+    const std::string at = node();
+    const bool six = at.find(':') != std::string::npos;
+    const char* const scheme = format == kAddressFormat ? "fi_linnet" : six ? "fi_sockaddr_in6" : "fi_sockaddr_in";
+    return std::string{scheme} + "://" + (six ? "[" + at + "]" : at) + ":" + std::to_string(port());
+}
+
+}   // namespace linnet::ofi

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Address vectors.
+#include "av.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "endpoint.h"
+#include "eq.h"
+#include "fabric.h"
+
+namespace linnet::ofi {
+
+namespace {
+// "host10" + 1 = "host11", "10.1.0.9" + 1 = "10.1.0.10": the number at the end of a node or service.
+std::optional<std::string> advanced(const std::string& text, std::size_t by)
+{
+    if (by == 0) {
+        return text;
+    }
+    const auto begin = text.find_last_not_of("0123456789") + 1;   // npos + 1 is 0
+    if (begin == text.size()) {
+        return std::nullopt;
+    }
+    std::string number = std::to_string(std::strtoull(text.c_str() + begin, nullptr, 10) + by);
+    const std::size_t width = text.size() - begin;   // "node007"
+    if (text[begin] == '0' && number.size() < width) {
+        number.insert(0, width - number.size(), '0');
+    }
+    return text.substr(0, begin) + number;
+}
+}   // namespace
+
+Av::Av(Domain& domain, const fi_av_attr& attr) : fid_av{}, domain_{domain}, asynchronous_{(attr.flags & FI_EVENT) != 0}
+{
+    static fi_ops base = {sizeof base, close_fid, bind, no_control, no_ops_open, nullptr, nullptr};
+    static fi_ops_av own = {sizeof own, insert, insert_service, insert_symmetric, remove, lookup, address_text, no_set};
+    fid.fclass = FI_CLASS_AV;
+    fid.ops = &base;
+    ops = &own;
+    slots_.reserve(attr.count);
+    ++domain_.users;
+}
+
+int Av::open(fid_domain* domain, fi_av_attr* attr, fid_av** out, void* context) noexcept
+{
+    return guarded([&] {
+        fi_av_attr want{};
+        if (attr != nullptr) {
+            want = *attr;
+        }
+        if (want.name != nullptr) {
+            LINNET_FI_INFO(FI_LOG_AV, "av attr: name \"%s\": shared vectors cannot be had\n", want.name);
+            return -FI_ENOSYS;
+        }
+        if (want.type > FI_AV_TABLE || want.rx_ctx_bits != 0 || (want.flags & ~(FI_EVENT | FI_SYMMETRIC)) != 0) {
+            LINNET_FI_INFO(FI_LOG_AV, "av attr: type %d, rx_ctx_bits %d or flags 0x%llx cannot be had\n", want.type, want.rx_ctx_bits,
+                           static_cast<unsigned long long>(want.flags));
+            return -FI_EINVAL;
+        }
+        auto* const av = new Av{Domain::of(domain), want};
+        av->fid.context = context;
+        if (attr != nullptr && attr->type == FI_AV_UNSPEC) {
+            attr->type = FI_AV_TABLE;
+        }
+        *out = av;
+        return FI_SUCCESS;
+    });
+}
+
+int Av::close_fid(struct fid* f) noexcept
+{
+    Av& av = object<Av, fid_av>(f);
+    if (av.users_.load() != 0) {
+        return -FI_EBUSY;
+    }
+    if (av.eq_ != nullptr) {
+        --av.eq_->users;
+    }
+    --av.domain_.users;
+    delete &av;
+    return FI_SUCCESS;
+}
+
+int Av::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
+{
+    Av& av = object<Av, fid_av>(f);
+    if (what->fclass != FI_CLASS_EQ || flags != 0 || av.eq_ != nullptr) {
+        return -FI_EINVAL;
+    }
+    av.eq_ = &object<Eq, fid_eq>(what);
+    ++av.eq_->users;
+    return FI_SUCCESS;
+}
+
+int Av::attach(Endpoint& endpoint)
+{
+    const std::lock_guard guard{lock_};
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i].used) {
+            if (const int error = endpoint.learn_peer(i, slots_[i].address); error != 0) {
+                LINNET_FI_WARN(FI_LOG_AV, "the endpoint cannot reach %s\n", slots_[i].address.text(domain_.address_format()).c_str());
+            }
+        }
+    }
+    endpoints_.push_back(&endpoint);
+    ++users_;
+    return FI_SUCCESS;
+}
+
+void Av::detach(Endpoint& endpoint) noexcept
+{
+    const std::lock_guard guard{lock_};
+    const auto at = std::find(endpoints_.begin(), endpoints_.end(), &endpoint);
+    if (at != endpoints_.end()) {
+        endpoints_.erase(at);
+        --users_;
+    }
+}
+
+// ---- insertion ----
+
+int Av::begin(std::uint64_t flags, void* context) const noexcept
+{
+    constexpr std::uint64_t kFlags = FI_MORE | FI_SYNC_ERR;
+    if ((flags & ~kFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    if ((flags & FI_SYNC_ERR) != 0 && (asynchronous_ || context == nullptr)) {
+        return -FI_EINVAL;
+    }
+    return asynchronous_ && eq_ == nullptr ? -FI_ENOEQ : FI_SUCCESS;
+}
+
+// At the lowest index that is free.
+int Av::place(const Address& address, fi_addr_t& index)
+{
+    const auto free = std::find_if(slots_.begin() + static_cast<std::ptrdiff_t>(free_from_), slots_.end(), [](const Slot& s) { return !s.used; });
+    const auto at = static_cast<std::size_t>(free - slots_.begin());
+    free_from_ = at;
+    if (free == slots_.end()) {
+        slots_.emplace_back();
+    }
+    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+        if (const int error = endpoints_[i]->learn_peer(at, address); error != 0) {
+            while (i-- > 0) {
+                endpoints_[i]->forget_peer(at);
+            }
+            return error;
+        }
+    }
+    slots_[at] = {address, true};
+    free_from_ = at + 1;
+    index = at;
+    return FI_SUCCESS;
+}
+
+void Av::put(Insertion& in, const std::optional<Address>& address)
+{
+    fi_addr_t index = FI_ADDR_NOTAVAIL;
+    int error = -FI_EINVAL;
+    if (address && (address->is_name() || (address->port() != 0 && !address->any_node()))) {
+        const std::lock_guard guard{lock_};
+        error = place(*address, index);
+    }
+    if (error != FI_SUCCESS) {
+        LINNET_FI_WARN(FI_LOG_AV, "address %zu of an insertion is not one, or cannot be reached: %s\n", in.done, fi_strerror(-error));
+    }
+    if (in.out != nullptr) {
+        in.out[in.done] = index;
+    }
+    if ((in.flags & FI_SYNC_ERR) != 0) {
+        static_cast<int*>(in.context)[in.done] = -error;
+    }
+    if (asynchronous_ && error != FI_SUCCESS) {
+        fi_eq_err_entry e{};
+        e.fid = &fid;
+        e.context = in.context;
+        e.data = in.done;
+        e.err = -error;
+        eq_->report_error(e);
+    }
+    ++in.done;
+    in.good += error == FI_SUCCESS ? 1 : 0;
+}
+
+int Av::finish(const Insertion& in)
+{
+    if (!asynchronous_) {
+        return static_cast<int>(in.good);
+    }
+    fi_eq_entry e{};
+    e.fid = &fid;
+    e.context = in.context;
+    e.data = in.good;
+    eq_->report(FI_AV_COMPLETE, e);
+    return FI_SUCCESS;
+}
+
+int Av::insert(fid_av* f, const void* addresses, std::size_t count, fi_addr_t* out, std::uint64_t flags, void* context) noexcept
+{
+    return guarded([&] {
+        Av& av = of(f);
+        if (const int error = av.begin(flags, context); error != FI_SUCCESS) {
+            return error;
+        }
+        const std::uint32_t format = av.domain_.address_format();
+        const char* at = static_cast<const char*>(addresses);
+        Insertion in{out, flags, context};
+        for (std::size_t i = 0; i < count; ++i) {
+            std::size_t bytes = format_bytes(format);
+            if (bytes == 0 && at != nullptr) {   // FI_SOCKADDR: each says how long it is
+                sa_family_t family = 0;
+                std::memcpy(&family, at + offsetof(sockaddr, sa_family), sizeof family);
+                bytes = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+            }
+            av.put(in, Address::decode(at, bytes, format));
+            at += bytes;
+        }
+        return av.finish(in);
+    });
+}
+
+int Av::insert_service(fid_av* f, const char* node, const char* service, fi_addr_t* out, std::uint64_t flags, void* context) noexcept
+{
+    return insert_symmetric(f, node, 1, service, 1, out, flags, context);
+}
+
+int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const char* service, std::size_t services, fi_addr_t* out,
+                         std::uint64_t flags, void* context) noexcept
+{
+    return guarded([&] {
+        Av& av = of(f);
+        if (const int error = av.begin(flags, context); error != FI_SUCCESS) {
+            return error;
+        }
+        if (node == nullptr || (service == nullptr && services > 1)) {
+            return -FI_EINVAL;
+        }
+        Insertion in{out, flags, context};
+        for (std::size_t n = 0; n < nodes; ++n) {
+            for (std::size_t s = 0; s < services; ++s) {
+                const auto at = advanced(node, n);
+                const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
+                const bool good = at && (service == nullptr || port);
+                av.put(in, good ? Address::resolve(at->c_str(), service == nullptr ? nullptr : port->c_str(), false, false) : std::nullopt);
+            }
+        }
+        return av.finish(in);
+    });
+}
+
+// ---- removal, lookup ----
+
+int Av::remove(fid_av* f, fi_addr_t* addresses, std::size_t count, std::uint64_t flags) noexcept
+{
+    Av& av = of(f);
+    if (flags != 0) {
+        return -FI_EINVAL;
+    }
+    const std::lock_guard guard{av.lock_};
+    for (std::size_t i = 0; i < count; ++i) {
+        if (addresses[i] >= av.slots_.size() || !av.slots_[addresses[i]].used) {
+            return -FI_EINVAL;
+        }
+        for (Endpoint* e : av.endpoints_) {
+            e->forget_peer(addresses[i]);
+        }
+        av.slots_[addresses[i]].used = false;
+        av.free_from_ = std::min<std::size_t>(av.free_from_, addresses[i]);
+    }
+    return FI_SUCCESS;
+}
+
+int Av::lookup(fid_av* f, fi_addr_t address, void* to, std::size_t* bytes) noexcept
+{
+    return guarded([&] {
+        Av& av = of(f);
+        const std::lock_guard guard{av.lock_};
+        if (address >= av.slots_.size() || !av.slots_[address].used) {
+            return -FI_EINVAL;
+        }
+        const std::string encoded = av.slots_[address].address.encode(av.domain_.address_format());
+        std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+        *bytes = encoded.size();
+        return FI_SUCCESS;
+    });
+}
+
+const char* Av::address_text(fid_av* f, const void* address, char* to, std::size_t* bytes) noexcept
+{
+    const auto copied = [&](const std::string& text) {
+        if (*bytes > 0) {
+            const std::size_t n = std::min(*bytes - 1, text.size());
+            std::memcpy(to, text.data(), n);
+            to[n] = '\0';
+        }
+        *bytes = text.size() + 1;
+        return 0;
+    };
+    const std::uint32_t format = of(f).domain_.address_format();
+    const int failed = guarded([&] {
+        sa_family_t family = AF_INET;
+        std::memcpy(&family, address, sizeof family);
+        const std::size_t size = format_bytes(format) != 0 ? format_bytes(format) : family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+        const auto a = Address::decode(address, size, format);
+        return copied(a ? a->text(format) : "(no address)");
+    });
+    return failed == 0 ? to : nullptr;
+}
+
+}   // namespace linnet::ofi

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Completion counters.
+#include "cntr.h"
+
+#include "fabric.h"
+
+namespace linnet::ofi {
+
+Counter::Counter(Domain& domain) : fid_cntr{}, domain_{domain}
+{
+    fid.fclass = FI_CLASS_CNTR;
+    fid.ops = const_cast<fi_ops*>(fid_ops());
+    ops = const_cast<fi_ops_cntr*>(cntr_ops());
+    ++domain_.users;
+}
+
+int Counter::open(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** out, void* context) noexcept
+{
+    return guarded([&] {
+        const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
+        if (attr != nullptr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags != 0)) {
+            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: events %d or flags cannot be had\n", attr->events);
+            return -FI_ENOSYS;
+        }
+        auto* const counter = new Counter{Domain::of(domain)};
+        counter->fid.context = context;
+        if (const int error = counter->Waitable::open(kind); error != 0) {
+            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: wait object %d cannot be had\n", kind);
+            close_fid(&counter->fid);
+            return error;
+        }
+        *out = counter;
+        return FI_SUCCESS;
+    });
+}
+
+int Counter::close_fid(struct fid* f) noexcept
+{
+    Counter& c = object<Counter, fid_cntr>(f);
+    if (c.users.load() != 0) {
+        return -FI_EBUSY;
+    }
+    c.Waitable::close();
+    --c.domain_.users;
+    delete &c;
+    return FI_SUCCESS;
+}
+
+int Counter::control(struct fid* f, int command, void* arg) noexcept
+{
+    Counter& c = object<Counter, fid_cntr>(f);
+    switch (command) {
+        case FI_GETWAIT: return arg == nullptr ? -FI_EINVAL : c.get_wait(arg);
+        case FI_GETWAITOBJ: *static_cast<fi_wait_obj*>(arg) = c.kind(); return FI_SUCCESS;
+        case FI_GETOPSFLAG: *static_cast<std::uint64_t*>(arg) = 0; return FI_SUCCESS;
+        default: return -FI_ENOSYS;
+    }
+}
+
+void Counter::count(bool success) noexcept
+{
+    (success ? value_ : errors_).fetch_add(1, std::memory_order_release);
+    changes_.fetch_add(1, std::memory_order_seq_cst);
+    wake();
+}
+
+bool Counter::has_events() noexcept { return changes_.load(std::memory_order_seq_cst) != seen_.load(std::memory_order_relaxed); }
+
+bool Counter::poll() noexcept
+{
+    progress();
+    const bool changed = has_events();
+    seen_.store(changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
+    return changed;
+}
+
+std::uint64_t Counter::read(fid_cntr* f) noexcept
+{
+    Counter& c = of(f);
+    c.progress();
+    c.seen_.store(c.changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
+    c.emptied();
+    return c.value_.load(std::memory_order_acquire);
+}
+
+std::uint64_t Counter::read_error(fid_cntr* f) noexcept
+{
+    Counter& c = of(f);
+    c.progress();
+    return c.errors_.load(std::memory_order_acquire);
+}
+
+int Counter::add(fid_cntr* f, std::uint64_t value) noexcept
+{
+    of(f).value_.fetch_add(value, std::memory_order_release);
+    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
+    of(f).wake();
+    return FI_SUCCESS;
+}
+
+int Counter::set(fid_cntr* f, std::uint64_t value) noexcept
+{
+    of(f).value_.store(value, std::memory_order_release);
+    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
+    of(f).wake();
+    return FI_SUCCESS;
+}
+
+int Counter::add_error(fid_cntr* f, std::uint64_t value) noexcept
+{
+    of(f).errors_.fetch_add(value, std::memory_order_release);
+    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
+    of(f).wake();
+    return FI_SUCCESS;
+}
+
+int Counter::set_error(fid_cntr* f, std::uint64_t value) noexcept
+{
+    of(f).errors_.store(value, std::memory_order_release);
+    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
+    of(f).wake();
+    return FI_SUCCESS;
+}
+
+// Errors since the call began end it. With no time to wait it is one step of progress.
+int Counter::wait(fid_cntr* f, std::uint64_t threshold, int timeout) noexcept
+{
+    using Clock = std::chrono::steady_clock;
+    return guarded([&] {
+        Counter& c = of(f);
+        if (!c.can_sleep()) {
+            return -FI_EINVAL;
+        }
+        const std::uint64_t errors = c.errors_.load(std::memory_order_acquire);
+        const auto reached = [&] { return c.value_.load(std::memory_order_seq_cst) >= threshold; };
+        const auto ready = [&] { return reached() || c.errors_.load(std::memory_order_seq_cst) != errors; };
+        const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
+        c.progress();
+        while (!ready() && Clock::now() < deadline) {
+            c.sleep(deadline, ready);
+        }
+        return reached() ? FI_SUCCESS : ready() ? -FI_EAVAIL : -FI_ETIMEDOUT;
+    });
+}
+
+const fi_ops* Counter::fid_ops() noexcept
+{
+    static const fi_ops kOps = {sizeof kOps, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
+    return &kOps;
+}
+
+const fi_ops_cntr* Counter::cntr_ops() noexcept
+{
+    static const fi_ops_cntr kOps = {sizeof kOps, read, read_error, add, set, wait, add_error, set_error};
+    return &kOps;
+}
+
+}   // namespace linnet::ofi

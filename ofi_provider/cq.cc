@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Completion queues.
+#include "cq.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fabric.h"
+
+namespace linnet::ofi {
+
+namespace {
+constexpr std::size_t kLeastRing = 64;
+
+std::size_t bytes_of(fi_cq_format format) noexcept
+{
+    switch (format) {
+        case FI_CQ_FORMAT_CONTEXT: return sizeof(fi_cq_entry);
+        case FI_CQ_FORMAT_MSG: return sizeof(fi_cq_msg_entry);
+        case FI_CQ_FORMAT_DATA: return sizeof(fi_cq_data_entry);
+        case FI_CQ_FORMAT_TAGGED:
+        case FI_CQ_FORMAT_UNSPEC: break;
+    }
+    return sizeof(fi_cq_tagged_entry);
+}
+// Each format is the beginning of the next, so that one copy serves all.
+static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, flags) && offsetof(fi_cq_tagged_entry, len) == offsetof(fi_cq_data_entry, len));
+static_assert(offsetof(fi_cq_tagged_entry, buf) == offsetof(fi_cq_data_entry, buf) && offsetof(fi_cq_tagged_entry, data) == offsetof(fi_cq_data_entry, data));
+}   // namespace
+
+Cq::Cq(Domain& domain, const fi_cq_attr& attr)
+    : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_TAGGED : attr.format}, entry_bytes_{bytes_of(format_)},
+      condition_{attr.wait_cond}, ring_(kLeastRing)
+{
+    fid.fclass = FI_CLASS_CQ;
+    fid.ops = const_cast<fi_ops*>(fid_ops());
+    ops = const_cast<fi_ops_cq*>(cq_ops());
+    ++domain_.users;
+}
+
+int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) noexcept
+{
+    return guarded([&] {
+        static const fi_cq_attr kDefault{};
+        const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
+        if (want.format > FI_CQ_FORMAT_TAGGED || (want.flags & ~FI_AFFINITY) != 0) {
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d or flags 0x%llx cannot be had\n", want.format, static_cast<unsigned long long>(want.flags));
+            return -FI_ENOSYS;
+        }
+        auto* const cq = new Cq{Domain::of(domain), want};
+        cq->fid.context = context;
+        if (const int error = cq->Waitable::open(want.wait_obj); error != 0) {
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: wait object %d cannot be had\n", want.wait_obj);
+            close_fid(&cq->fid);
+            return error;
+        }
+        *out = cq;
+        return FI_SUCCESS;
+    });
+}
+
+int Cq::close_fid(struct fid* f) noexcept
+{
+    Cq& cq = object<Cq, fid_cq>(f);
+    if (cq.users.load() != 0) {
+        return -FI_EBUSY;
+    }
+    cq.Waitable::close();
+    --cq.domain_.users;
+    delete &cq;
+    return FI_SUCCESS;
+}
+
+int Cq::control(struct fid* f, int command, void* arg) noexcept
+{
+    Cq& cq = object<Cq, fid_cq>(f);
+    switch (command) {
+        case FI_GETWAIT: return arg == nullptr ? -FI_EINVAL : cq.get_wait(arg);
+        case FI_GETWAITOBJ: *static_cast<fi_wait_obj*>(arg) = cq.kind(); return FI_SUCCESS;
+        default: return -FI_ENOSYS;
+    }
+}
+
+bool Cq::grow() noexcept
+{
+    try {
+        std::vector<CqEntry> larger(ring_.size() * 2);
+        for (std::size_t i = 0; i < ring_.size(); ++i) {
+            larger[i] = ring_[(head_ + i) & (ring_.size() - 1)];
+        }
+        ring_ = std::move(larger);
+        head_ = 0;
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+void Cq::push(const CqEntry& entry) noexcept
+{
+    {
+        const std::lock_guard guard{lock_};
+        const std::size_t count = count_.load(std::memory_order_relaxed);
+        if (overrun_ || (count == ring_.size() && !grow())) {
+            if (!overrun_) {
+                LINNET_FI_WARN(FI_LOG_CQ, "no memory for a completion queue of more than %zu entries: overrun\n", count);
+            }
+            overrun_ = true;
+            return;
+        }
+        ring_[(head_ + count) & (ring_.size() - 1)] = entry;
+        count_.store(count + 1, std::memory_order_seq_cst);
+    }
+    wake();
+}
+
+// Entries up to the first error.
+ssize_t Cq::take(void* to, std::size_t count, fi_addr_t* from) noexcept
+{
+    if (count_.load(std::memory_order_acquire) == 0) {
+        return -FI_EAGAIN;
+    }
+    const std::lock_guard guard{lock_};
+    const std::size_t here = count_.load(std::memory_order_relaxed);
+    const std::size_t wanted = std::min(count, here);
+    std::size_t n = 0;
+    while (n < wanted) {
+        const CqEntry& e = ring_[(head_ + n) & (ring_.size() - 1)];
+        if (e.error != 0) {
+            break;
+        }
+        std::memcpy(static_cast<char*>(to) + n * entry_bytes_, &e.told, entry_bytes_);
+        if (from != nullptr) {
+            from[n] = e.source;
+        }
+        ++n;
+    }
+    if (n == 0) {
+        return here == 0 ? -FI_EAGAIN : wanted == 0 ? 0 : -FI_EAVAIL;
+    }
+    head_ = (head_ + n) & (ring_.size() - 1);
+    count_.store(here - n, std::memory_order_release);
+    emptied();
+    return static_cast<ssize_t>(n);
+}
+
+ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) noexcept
+{
+    Cq& cq = of(f);
+    if (count == 0 || !cq.has_events()) {
+        cq.progress(true);
+    }
+    const ssize_t n = cq.take(to, count, from);
+    if (n == -FI_EAGAIN) {
+        const std::lock_guard guard{cq.lock_};
+        return cq.overrun_ ? -FI_EAVAIL : n;
+    }
+    return n;
+}
+
+ssize_t Cq::read(fid_cq* f, void* to, std::size_t count) noexcept { return read_from(f, to, count, nullptr); }
+
+ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
+{
+    Cq& cq = of(f);
+    if (!cq.has_events()) {
+        cq.progress();
+    }
+    const std::lock_guard guard{cq.lock_};
+    const std::size_t count = cq.count_.load(std::memory_order_relaxed);
+    const CqEntry& e = cq.ring_[cq.head_];
+    const bool lost = count == 0 && cq.overrun_;
+    if (!lost && (count == 0 || e.error == 0)) {
+        return -FI_EAGAIN;
+    }
+    void* const data = to->err_data;
+    const std::size_t data_bytes = to->err_data_size;
+    *to = {};
+    to->err_data = data_bytes != 0 ? data : nullptr;   // with 0 on input it would become ours: there is none
+    if (lost) {
+        to->err = FI_EOVERRUN;
+        return 1;
+    }
+    to->op_context = e.told.op_context;
+    to->flags = e.told.flags;
+    to->len = e.told.len;
+    to->buf = e.told.buf;
+    to->data = e.told.data;
+    to->tag = e.told.tag;
+    to->olen = e.overflow;
+    to->err = e.error;
+    to->prov_errno = e.provider_error;
+    cq.head_ = (cq.head_ + 1) & (cq.ring_.size() - 1);
+    cq.count_.store(count - 1, std::memory_order_release);
+    cq.emptied();
+    return 1;
+}
+
+ssize_t Cq::wait_and_take(void* to, std::size_t count, fi_addr_t* from, int timeout, std::size_t threshold)
+{
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
+    // Signals that nobody was told of yet count for one who comes now.
+    const auto enough = [&] { return count_.load(std::memory_order_seq_cst) >= threshold; };
+    const auto ready = [&] { return enough() || signals_.load(std::memory_order_seq_cst) != 0; };
+    for (;;) {
+        const bool there = enough() || (has_events() && Clock::now() >= deadline);
+        const ssize_t n = there ? take(to, count, from) : -FI_EAGAIN;
+        if (n != -FI_EAGAIN) {
+            return n;
+        }
+        unsigned pending = signals_.load(std::memory_order_seq_cst);
+        if (pending != 0 && signals_.compare_exchange_strong(pending, pending - 1, std::memory_order_seq_cst)) {
+            return -FI_EAGAIN;
+        }
+        if (Clock::now() >= deadline) {
+            progress();
+            return take(to, count, from);
+        }
+        sleep(deadline, ready);
+    }
+}
+
+ssize_t Cq::sread_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from, const void* cond, int timeout) noexcept
+{
+    return guarded([&]() -> ssize_t {
+        Cq& cq = of(f);
+        if (!cq.can_sleep()) {
+            return -FI_EINVAL;
+        }
+        // A threshold of more than the caller has room for would never be seen to be met.
+        const bool wants_many = cq.condition_ == FI_CQ_COND_THRESHOLD && cond != nullptr;
+        const std::size_t threshold = wants_many ? std::clamp<std::size_t>(*static_cast<const std::size_t*>(cond), 1, std::max<std::size_t>(count, 1)) : 1;
+        return cq.wait_and_take(to, count, from, timeout, threshold);
+    });
+}
+
+ssize_t Cq::sread(fid_cq* f, void* to, std::size_t count, const void* cond, int timeout) noexcept
+{
+    return sread_from(f, to, count, nullptr, cond, timeout);
+}
+
+int Cq::signal(fid_cq* f) noexcept
+{
+    Cq& cq = of(f);
+    if (!cq.can_sleep()) {
+        return -FI_EINVAL;
+    }
+    cq.signals_.store(1, std::memory_order_seq_cst);
+    cq.wake();
+    return FI_SUCCESS;
+}
+
+const char* Cq::error_text(fid_cq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept
+{
+    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
+    if (to != nullptr && bytes > 0) {
+        std::strncpy(to, text, bytes - 1);
+        to[bytes - 1] = '\0';
+        return to;
+    }
+    return text;
+}
+
+bool Cq::poll() noexcept
+{
+    if (!has_events()) {
+        progress();
+    }
+    return has_events();
+}
+
+const fi_ops* Cq::fid_ops() noexcept
+{
+    static const fi_ops kOps = {sizeof kOps, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
+    return &kOps;
+}
+
+const fi_ops_cq* Cq::cq_ops() noexcept
+{
+    static const fi_ops_cq kOps = {sizeof kOps, read, read_from, read_error, sread, sread_from, signal, error_text};
+    return &kOps;
+}
+
+}   // namespace linnet::ofi

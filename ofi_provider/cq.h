@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Completion queues: fi_cq(3).
+//
+// What it is     A ring of completions that grows: with resource management on an application may size it as it likes, and loses nothing.
+// Owner          The application, until fi_close(); a domain must outlive it.
+// Threads        Any.
+// Blocking       sread and sreadfrom, up to their timeout.
+// Failure        As fi_cq(3) says. Without memory to grow the queue is overrun, and says so for ever (-FI_EOVERRUN in an error entry).
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "provider.h"
+#include "wait.h"
+
+namespace linnet::ofi {
+
+class Domain;
+
+// One completion, with everything that any format may tell.
+struct CqEntry {
+    fi_cq_tagged_entry told{};
+    fi_addr_t source{FI_ADDR_NOTAVAIL};
+    std::size_t overflow{0};   // olen
+    int error{0};              // an fi_errno value: it is an error entry
+    int provider_error{0};
+};
+
+class Cq final : public fid_cq, public Waitable {
+public:
+    static int open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) noexcept;
+
+    void push(const CqEntry& entry) noexcept;
+    [[nodiscard]] bool has_events() noexcept override { return count_.load(std::memory_order_acquire) != 0; }
+    // For poll sets: something to read, after progress.
+    bool poll() noexcept;
+    // Endpoints that name it keep it from being closed.
+    std::atomic<unsigned> users{0};
+
+private:
+    explicit Cq(Domain& domain, const fi_cq_attr& attr);
+    ~Cq() = default;
+    static Cq& of(fid_cq* f) noexcept { return static_cast<Cq&>(*f); }
+    static const fi_ops* fid_ops() noexcept;
+    static const fi_ops_cq* cq_ops() noexcept;
+    static int close_fid(struct fid* f) noexcept;
+    static int control(struct fid* f, int command, void* arg) noexcept;
+    static ssize_t read(fid_cq* f, void* to, std::size_t count) noexcept;
+    static ssize_t read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) noexcept;
+    static ssize_t read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t flags) noexcept;
+    static ssize_t sread(fid_cq* f, void* to, std::size_t count, const void* cond, int timeout) noexcept;
+    static ssize_t sread_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from, const void* cond, int timeout) noexcept;
+    static int signal(fid_cq* f) noexcept;
+    static const char* error_text(fid_cq* f, int provider_error, const void* data, char* to, std::size_t bytes) noexcept;
+
+    ssize_t take(void* to, std::size_t count, fi_addr_t* from) noexcept;
+    ssize_t wait_and_take(void* to, std::size_t count, fi_addr_t* from, int timeout, std::size_t threshold);
+    bool grow() noexcept;
+    void overrun() noexcept;
+
+    Domain& domain_;
+    fi_cq_format format_;
+    std::size_t entry_bytes_;
+    fi_cq_wait_cond condition_;
+    std::mutex lock_;
+    std::vector<CqEntry> ring_;            // guarded by lock_, a power of two
+    std::size_t head_{0};                  // guarded by lock_: of the oldest; wraps with the ring
+    std::atomic<std::size_t> count_{0};    // written under lock_
+    std::atomic<unsigned> signals_{0};     // fi_cq_signal()
+    bool overrun_{false};                  // guarded by lock_
+};
+
+}   // namespace linnet::ofi

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: opening, binding, names, options, closing. Data transfer is in transmit.cc, receive.cc, multi_recv.cc, peek.cc.
+#include "endpoint.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "av.h"
+#include "cntr.h"
+#include "cq.h"
+#include "eq.h"
+#include "fabric.h"
+#include "transfer_ops.h"
+
+namespace linnet::ofi {
+
+namespace {
+int fid_close(struct fid* f) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    Endpoint& endpoint = e.endpoint;
+    delete &e;
+    endpoint.release();
+    return FI_SUCCESS;
+}
+
+int fid_bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
+{
+    return guarded([&] { return EndpointFid::of(f).endpoint.bind(what, flags); });
+}
+
+// One direction and the flags that become its default.
+int ops_flags(EndpointFid& e, int command, std::uint64_t& flags) noexcept
+{
+    const std::uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
+    if (direction != FI_TRANSMIT && direction != FI_RECV) {
+        return -FI_EINVAL;
+    }
+    std::uint64_t& own = direction == FI_TRANSMIT ? e.tx_flags : e.rx_flags;
+    if (command == FI_GETOPSFLAG) {
+        flags = own;
+        return FI_SUCCESS;
+    }
+    const std::uint64_t wanted = flags & ~direction;
+    if ((wanted & ~(direction == FI_TRANSMIT ? kTxOpFlags : kRxOpFlags)) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    own = wanted;
+    return FI_SUCCESS;
+}
+
+int fid_control(struct fid* f, int command, void* arg) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    switch (command) {
+        case FI_ENABLE: return guarded([&] { return e.endpoint.enable(); });
+        case FI_ALIAS: return arg == nullptr ? -FI_EINVAL : guarded([&] { return e.endpoint.alias(e, *static_cast<struct fi_alias*>(arg)); });
+        case FI_GETOPSFLAG:
+        case FI_SETOPSFLAG: return arg == nullptr ? -FI_EINVAL : ops_flags(e, command, *static_cast<std::uint64_t*>(arg));
+        default: return -FI_ENOSYS;
+    }
+}
+
+ssize_t ep_cancel(fid_t f, void* context) noexcept { return EndpointFid::of(f).endpoint.cancel(context); }
+
+int ep_getopt(fid_t f, int level, int name, void* value, std::size_t* bytes) noexcept
+{
+    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+        return -FI_ENOPROTOOPT;
+    }
+    const std::size_t least = EndpointFid::of(f).endpoint.least_multi_recv();
+    const bool fits = *bytes >= sizeof least;
+    if (fits) {
+        std::memcpy(value, &least, sizeof least);
+    }
+    *bytes = sizeof least;
+    return fits ? FI_SUCCESS : -FI_ETOOSMALL;
+}
+
+int ep_setopt(fid_t f, int level, int name, const void* value, std::size_t bytes) noexcept
+{
+    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+        return -FI_ENOPROTOOPT;
+    }
+    std::size_t least = 0;
+    if (bytes < sizeof least) {
+        return -FI_EINVAL;
+    }
+    std::memcpy(&least, value, sizeof least);
+    EndpointFid::of(f).endpoint.set_least_multi_recv(least);
+    return FI_SUCCESS;
+}
+
+int cm_setname(fid_t f, void* address, std::size_t bytes) noexcept
+{
+    return guarded([&] { return EndpointFid::of(f).endpoint.set_name(address, bytes); });
+}
+int cm_getname(fid_t f, void* to, std::size_t* bytes) noexcept
+{
+    return guarded([&] { return EndpointFid::of(f).endpoint.get_name(to, bytes); });
+}
+}   // namespace
+
+EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* user) : fid_ep{}, endpoint{e}, tx_flags{tx}, rx_flags{rx}
+{
+    static fi_ops base = {sizeof base, fid_close, fid_bind, fid_control, no_ops_open, nullptr, nullptr};
+    static fi_ops_ep own = {sizeof own, ep_cancel, ep_getopt, ep_setopt, unsupported, unsupported, unsupported, unsupported};
+    static fi_ops_cm names = {sizeof names, cm_setname, cm_getname, unsupported, unsupported, unsupported, unsupported, unsupported, unsupported, unsupported};
+    fid.fclass = FI_CLASS_EP;
+    fid.context = user;
+    fid.ops = &base;
+    ops = &own;
+    cm = &names;
+    msg = message_ops();
+    tagged = tagged_ops();
+    rma = no_rma_ops();
+    atomic = no_atomic_ops();
+}
+
+int Endpoint::open(fid_domain* domain, fi_info* info, fid_ep** out, void* context) noexcept { return open_with_flags(domain, info, out, 0, context); }
+
+int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, std::uint64_t flags, void* context) noexcept
+{
+    return guarded([&] {
+        if (info == nullptr || flags != 0) {
+            return -FI_EINVAL;
+        }
+        if (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC) {
+            return -FI_EINVAL;
+        }
+        if ((info->caps & ~(kPrimaryCaps | kModifierCaps | kSecondaryCaps)) != 0) {
+            LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: caps 0x%llx cannot be had\n", static_cast<unsigned long long>(info->caps));
+            return -FI_EINVAL;
+        }
+        std::unique_ptr<Endpoint, void (*)(Endpoint*)> e{new Endpoint{Domain::of(domain), *info}, [](Endpoint* gone) { gone->release(); }};
+        if (info->src_addr != nullptr) {
+            if (const int error = e->set_name(info->src_addr, info->src_addrlen); error != FI_SUCCESS) {
+                return error;
+            }
+        }
+        *out = new EndpointFid{*e, info->tx_attr != nullptr ? info->tx_attr->op_flags : 0, info->rx_attr != nullptr ? info->rx_attr->op_flags : 0, context};
+        static_cast<void>(e.release());
+        return FI_SUCCESS;
+    });
+}
+
+Endpoint::Endpoint(Domain& domain, const fi_info& info) : domain_{domain}, caps_{info.caps} { ++domain_.users; }
+
+Endpoint::~Endpoint() = default;
+
+int Endpoint::alias(EndpointFid& of, const struct fi_alias& want)
+{
+    const std::uint64_t direction = want.flags & (FI_TRANSMIT | FI_RECV);
+    const std::uint64_t flags = want.flags & ~direction;
+    if ((direction != FI_TRANSMIT && direction != FI_RECV) || want.fid == nullptr) {
+        return -FI_EINVAL;
+    }
+    if ((flags & ~(direction == FI_TRANSMIT ? kTxOpFlags : kRxOpFlags)) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    auto* const a = new EndpointFid{*this, direction == FI_TRANSMIT ? flags : of.tx_flags, direction == FI_RECV ? flags : of.rx_flags, of.fid.context};
+    ++aliases_;
+    *want.fid = &a->fid;
+    return FI_SUCCESS;
+}
+
+// With the last alias all ends: what is under way is dropped without a completion, as fi_endpoint(3) says.
+void Endpoint::release() noexcept
+{
+    if (--aliases_ != 0) {
+        return;
+    }
+    if (av_ != nullptr) {
+        av_->detach(*this);
+    }
+    if (source_.context() != nullptr) {
+        unfeed();
+        {
+            const std::lock_guard guard{claims_lock_};
+            for (auto& [context, claim] : claims_) {
+                drop(claim.message);
+            }
+            claims_.clear();
+        }
+        source_.close();
+    }
+    for (Cq* cq : {tx_cq_, rx_cq_}) {
+        if (cq != nullptr) {
+            --cq->users;
+        }
+    }
+    for (Counter* c : counters_) {
+        if (c != nullptr) {
+            --c->users;
+        }
+    }
+    if (eq_ != nullptr) {
+        --eq_->users;
+    }
+    --domain_.users;
+    delete this;
+}
+
+// ---- binding ----
+
+int Endpoint::bind(struct fid* what, std::uint64_t flags)
+{
+    if (enabled_) {
+        return -FI_EOPBADSTATE;
+    }
+    switch (what->fclass) {
+        case FI_CLASS_CQ: return bind_cq(object<Cq, fid_cq>(what), flags);
+        case FI_CLASS_CNTR: return bind_counter(object<Counter, fid_cntr>(what), flags);
+        case FI_CLASS_AV:
+            if (flags != 0 || av_ != nullptr) {
+                return -FI_EINVAL;
+            }
+            av_ = &object<Av, fid_av>(what);
+            return FI_SUCCESS;
+        case FI_CLASS_EQ:
+            if (flags != 0 || eq_ != nullptr) {
+                return -FI_EINVAL;
+            }
+            eq_ = &object<Eq, fid_eq>(what);
+            ++eq_->users;
+            return FI_SUCCESS;
+        default: return -FI_EINVAL;
+    }
+}
+
+int Endpoint::bind_cq(Cq& cq, std::uint64_t flags)
+{
+    if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    const bool tx = (flags & FI_TRANSMIT) != 0;
+    const bool rx = (flags & FI_RECV) != 0;
+    if ((!tx && !rx) || (tx && tx_cq_ != nullptr) || (rx && rx_cq_ != nullptr)) {
+        return -FI_EINVAL;
+    }
+    const bool selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
+    if (tx) {
+        tx_cq_ = &cq;
+        tx_selective_ = selective;
+        ++cq.users;
+    }
+    if (rx) {
+        rx_cq_ = &cq;
+        rx_selective_ = selective;
+        ++cq.users;
+    }
+    return FI_SUCCESS;
+}
+
+int Endpoint::bind_counter(Counter& counter, std::uint64_t flags)
+{
+    constexpr std::uint64_t kFlags = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    if ((flags & ~kFlags) != 0 || flags == 0) {
+        return -FI_EBADFLAGS;
+    }
+    if (((flags & FI_SEND) != 0 && counters_[kCountSend] != nullptr) || ((flags & FI_RECV) != 0 && counters_[kCountRecv] != nullptr)) {
+        return -FI_EINVAL;
+    }
+    if ((flags & FI_SEND) != 0) {
+        counters_[kCountSend] = &counter;
+        ++counter.users;
+    }
+    if ((flags & FI_RECV) != 0) {
+        counters_[kCountRecv] = &counter;
+        ++counter.users;
+    }
+    return FI_SUCCESS;
+}
+
+void Endpoint::count(CounterSlot slot, bool success) noexcept
+{
+    if (counters_[slot] != nullptr) {
+        counters_[slot]->count(success);
+    }
+}
+
+// ---- enabling ----
+
+int Endpoint::enable()
+{
+    if (enabled_) {
+        return FI_SUCCESS;
+    }
+    if (av_ == nullptr) {
+        return -FI_ENOAV;
+    }
+    const bool sends = (caps_ & kModifierCaps) == 0 || (caps_ & FI_SEND) != 0;
+    const bool receives = (caps_ & kModifierCaps) == 0 || (caps_ & FI_RECV) != 0;
+    if ((sends && tx_cq_ == nullptr) || (receives && rx_cq_ == nullptr)) {
+        return -FI_ENOCQ;
+    }
+    if (const int error = open_context(); error != FI_SUCCESS) {
+        return error;
+    }
+    if (const int error = feed(); error != FI_SUCCESS) {
+        unfeed();
+        return error;
+    }
+    enabled_ = true;
+    return av_->attach(*this);
+}
+
+int Endpoint::open_context()
+{
+    if (source_.context() != nullptr) {
+        return FI_SUCCESS;
+    }
+    auto chosen = parameters_set();
+    if (fi_log_enabled(&provider, FI_LOG_INFO, FI_LOG_CORE) != 0) {
+        chosen.insert(chosen.begin(), {"log_level", fi_log_enabled(&provider, FI_LOG_DEBUG, FI_LOG_CORE) != 0 ? "debug" : "info"});
+    }
+    if (local_ && local_->port() != 0) {
+        chosen.emplace_back("tcp_port_min", std::to_string(local_->port()));
+        chosen.emplace_back("tcp_port_max", std::to_string(local_->port()));
+    }
+    if (local_ && !local_->any_node()) {
+        chosen.emplace_back("net_include", local_->node() + (local_->ipv6() ? "/128" : "/32"));
+    }
+    std::vector<linnet_setting_t> settings;
+    for (const auto& [name, value] : chosen) {
+        settings.push_back({name.c_str(), value.c_str()});
+    }
+    linnet_open_options_t options{};
+    options.size = sizeof options;
+    options.settings = settings.data();
+    options.setting_count = settings.size();
+    options.log = log_line;
+    linnet_context_t* context = nullptr;
+    const linnet_status_t s = linnet_context_open(&options, &context);
+    if (s != LINNET_OK) {
+        return local_ && local_->port() != 0 ? -FI_EADDRINUSE : -fi_errno_of(s);
+    }
+    source_.open(context);
+    return FI_SUCCESS;
+}
+
+int Endpoint::feed()
+{
+    for (Cq* cq : {tx_cq_, rx_cq_}) {
+        if (cq != nullptr) {
+            if (const int error = cq->add_source(source_); error != FI_SUCCESS) {
+                return error;
+            }
+        }
+    }
+    for (Counter* c : counters_) {
+        if (c != nullptr) {
+            if (const int error = c->add_source(source_); error != FI_SUCCESS) {
+                return error;
+            }
+        }
+    }
+    return FI_SUCCESS;
+}
+
+void Endpoint::unfeed() noexcept
+{
+    for (Cq* cq : {tx_cq_, rx_cq_}) {
+        if (cq != nullptr) {
+            cq->remove_source(source_);
+        }
+    }
+    for (Counter* c : counters_) {
+        if (c != nullptr) {
+            c->remove_source(source_);
+        }
+    }
+}
+
+// ---- names ----
+
+int Endpoint::set_name(const void* address, std::size_t bytes)
+{
+    if (source_.context() != nullptr) {
+        return -FI_EOPBADSTATE;
+    }
+    const auto a = Address::decode(address, bytes, domain_.address_format());
+    if (!a || a->is_name()) {
+        return -FI_EINVAL;
+    }
+    local_ = *a;
+    return FI_SUCCESS;
+}
+
+// An endpoint that was not enabled yet gets its context here: its address is fixed from now on.
+int Endpoint::get_name(void* to, std::size_t* bytes)
+{
+    const std::size_t need = format_bytes(domain_.address_format());
+    if (need != 0 && *bytes < need) {
+        *bytes = need;
+        return -FI_ETOOSMALL;
+    }
+    if (const int error = open_context(); error != FI_SUCCESS) {
+        return error;
+    }
+    linnet_name_t name{};
+    const linnet_status_t s = linnet_context_name(source_.context(), &name);
+    if (s != LINNET_OK) {
+        return -fi_errno_of(s);
+    }
+    const std::string encoded = Address{name}.encode(domain_.address_format());
+    const bool fits = *bytes >= encoded.size();
+    std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+    *bytes = encoded.size();
+    return fits ? FI_SUCCESS : -FI_ETOOSMALL;
+}
+
+// ---- peers ----
+
+int Endpoint::learn_peer(fi_addr_t index, const Address& address)
+{
+    linnet_peer_t peer = LINNET_PEER_UNKNOWN;
+    const linnet_status_t s =
+        address.is_name() ? linnet_peer_add(source_.context(), &address.name(), &peer)
+                          : linnet_peer_add_address(source_.context(), address.node().c_str(), std::to_string(address.port()).c_str(), &peer);
+    if (s != LINNET_OK) {
+        return -fi_errno_of(s);
+    }
+    const std::lock_guard guard{peers_lock_};
+    if (addresses_.get(peer) == FI_ADDR_NOTAVAIL && !addresses_.set(peer, index)) {
+        return -FI_ENOMEM;
+    }
+    return peers_.set(index, peer) ? FI_SUCCESS : -FI_ENOMEM;
+}
+
+void Endpoint::forget_peer(fi_addr_t index) noexcept
+{
+    const std::lock_guard guard{peers_lock_};
+    const linnet_peer_t peer = peers_.get(index);
+    if (peer == LINNET_PEER_UNKNOWN) {
+        return;
+    }
+    peers_.set(index, LINNET_PEER_UNKNOWN);
+    if (addresses_.get(peer) == index) {
+        addresses_.set(peer, FI_ADDR_NOTAVAIL);
+        linnet_peer_remove(source_.context(), peer);
+    }
+}
+
+}   // namespace linnet::ofi

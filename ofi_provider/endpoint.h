@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: fi_endpoint(3), fi_msg(3), fi_tagged(3), FI_EP_RDM.
+//
+// What it is     One context of linnet.h with the queues, counters and address vector bound to it. An EndpointFid is what the application
+//                holds; aliases (fi_ep_alias) are further ones of the same endpoint with other default flags.
+// Owner          The application; fi_close() of the last alias ends it.
+// Threads        Any. Lock order: posted_lock_ > what linnet.h locks > nothing; completions come with no lock held.
+// Blocking       Nothing but fi_close(), bounded by the setting finalize_timeout.
+// Failure        Errors of arguments at once; of the network as error completions, for ever the same, so that no caller retries in vain.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "address.h"
+#include "operation.h"
+#include "provider.h"
+#include "wait.h"
+
+namespace linnet::ofi {
+
+class Av;
+class Counter;
+class Cq;
+class Domain;
+class Endpoint;
+class Eq;
+
+class EndpointFid final : public fid_ep {
+public:
+    EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* user);
+    static EndpointFid& of(fid_ep* f) noexcept { return static_cast<EndpointFid&>(*f); }
+    static EndpointFid& of(struct fid* f) noexcept { return object<EndpointFid, fid_ep>(f); }
+
+    Endpoint& endpoint;
+    std::uint64_t tx_flags;   // of operations that bring no flags of their own
+    std::uint64_t rx_flags;
+};
+
+inline constexpr std::uint32_t kTaggedSpace = 1;   // the match spaces of a context
+inline constexpr std::uint32_t kMessageSpace = 2;
+
+struct SendCall {
+    Bytes bytes;
+    fi_addr_t to;
+    std::uint64_t kind;      // FI_MSG, FI_TAGGED
+    std::uint64_t tag;
+    std::uint64_t data;
+    void* context;
+    std::uint64_t flags;     // FI_COMPLETION, FI_INJECT, FI_REMOTE_CQ_DATA, completion levels
+    bool silent;             // fi_inject: no completion, but of an error
+};
+
+struct RecvCall {
+    Bytes bytes;
+    fi_addr_t from;
+    std::uint64_t kind;
+    std::uint64_t tag;
+    std::uint64_t ignore;
+    void* context;
+    std::uint64_t flags;     // FI_COMPLETION, FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD
+};
+
+class Endpoint {
+public:
+    static int open(fid_domain* domain, fi_info* info, fid_ep** out, void* context) noexcept;
+    static int open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, std::uint64_t flags, void* context) noexcept;
+
+    ssize_t send(const SendCall& call) noexcept;
+    ssize_t receive(const RecvCall& call) noexcept;
+    ssize_t cancel(void* context) noexcept;
+
+    // For the address vector, under its lock: 0 or a negative fi_errno.
+    int learn_peer(fi_addr_t index, const Address& address);
+    void forget_peer(fi_addr_t index) noexcept;
+
+    int alias(EndpointFid& of, const struct fi_alias& want);
+    void release() noexcept;
+    int bind(struct fid* what, std::uint64_t flags);
+    int enable();
+    int set_name(const void* address, std::size_t bytes);
+    int get_name(void* to, std::size_t* bytes);
+    std::size_t least_multi_recv() const noexcept { return least_multi_recv_.load(std::memory_order_relaxed); }
+    void set_least_multi_recv(std::size_t bytes) noexcept { least_multi_recv_.store(bytes, std::memory_order_relaxed); }
+
+private:
+    friend class EndpointFid;
+    enum CounterSlot { kCountSend, kCountRecv, kCountSlots };
+    struct Claim {
+        linnet_message_t* message;
+        linnet_result_t result;
+    };
+
+    Endpoint(Domain& domain, const fi_info& info);
+    ~Endpoint();
+    int bind_cq(Cq& cq, std::uint64_t flags);
+    int bind_counter(Counter& counter, std::uint64_t flags);
+    int open_context();
+    int feed();
+    void unfeed() noexcept;
+
+    // transmit.cc
+    void end_send(SendOperation& op, linnet_status_t status) noexcept;
+    static void on_sent(linnet_request_t* request, void* arg) noexcept;
+
+    // receive.cc
+    ssize_t post(RecvOperation& op, const Bytes& bytes) noexcept;
+    linnet_status_t start(RecvOperation& op, const Bytes& bytes) noexcept;
+    ssize_t started(RecvOperation& op, linnet_status_t status) noexcept;
+    void end_receive(RecvOperation& op) noexcept;
+    void report_receive(const RecvOperation& op, const linnet_result_t& result, std::uint64_t more_flags) noexcept;
+    void link(RecvOperation& op) noexcept;
+    void unlink(RecvOperation& op) noexcept;
+    static void on_received(linnet_request_t* request, void* arg) noexcept;
+    // multi_recv.cc
+    [[nodiscard]] bool must_wait(const RecvOperation& op) const noexcept;
+    void hold(RecvOperation& op, const Bytes& bytes) noexcept;
+    ssize_t post_multi(RecvOperation& op) noexcept;
+    linnet_status_t run_multi(RecvOperation& op, linnet_status_t status) noexcept;
+    void end_multi(RecvOperation& op) noexcept;
+    void start_held() noexcept;
+    // peek.cc
+    ssize_t peek(const RecvCall& call, linnet_peer_t peer) noexcept;
+    ssize_t receive_claimed(const RecvCall& call);
+    void report_peek(const RecvCall& call, linnet_status_t status, const linnet_result_t& result) noexcept;
+    void drop(linnet_message_t* message) noexcept;
+
+    [[nodiscard]] fi_addr_t address_of(linnet_peer_t peer) const noexcept
+    {
+        return peer == LINNET_PEER_UNKNOWN ? FI_ADDR_NOTAVAIL : addresses_.get(peer);
+    }
+    void count(CounterSlot slot, bool success) noexcept;
+
+    // Constant once enabled.
+    Domain& domain_;
+    std::uint64_t caps_;
+    std::optional<Address> local_;
+    Source source_;
+    Cq* tx_cq_{nullptr};
+    Cq* rx_cq_{nullptr};
+    bool tx_selective_{false};
+    bool rx_selective_{false};
+    std::array<Counter*, kCountSlots> counters_{};
+    Av* av_{nullptr};
+    Eq* eq_{nullptr};
+    bool enabled_{false};
+    std::atomic<unsigned> aliases_{1};
+    std::atomic<std::size_t> least_multi_recv_{1024};
+
+    std::mutex peers_lock_;                    // writers of the next two
+    GrowingTable<linnet_peer_t> peers_{LINNET_PEER_UNKNOWN};   // by fi_addr_t
+    GrowingTable<fi_addr_t> addresses_{FI_ADDR_NOTAVAIL};      // by peer: the first address that named it
+
+    OperationPool<SendOperation> sends_;
+    OperationPool<RecvOperation> receives_;
+
+    std::mutex posted_lock_;
+    RecvOperation* posted_{nullptr};           // these are guarded by it: the oldest of a ring of posted receives
+    std::vector<RecvOperation*> multis_;       // multi-receive buffers in use
+    std::vector<RecvOperation*> held_;         // receives behind them, in order
+    std::mutex claims_lock_;
+    std::unordered_map<void*, Claim> claims_;  // guarded by claims_lock_, by context
+};
+
+}   // namespace linnet::ofi

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Event queues.
+#include "eq.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "fabric.h"
+
+namespace linnet::ofi {
+
+Eq::Eq(Fabric& fabric, fi_wait_obj kind) : fid_eq{}, fabric_{fabric}, kind_{kind}
+{
+    static fi_ops base = {sizeof base, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
+    static fi_ops_eq own = {sizeof own, read, read_error, write, sread, error_text};
+    fid.fclass = FI_CLASS_EQ;
+    fid.ops = &base;
+    ops = &own;
+    if (kind == FI_WAIT_FD) {
+        fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
+    ++fabric_.users;
+}
+
+Eq::~Eq()
+{
+    if (fd_ >= 0) {
+        ::close(fd_);
+    }
+    ::pthread_mutex_destroy(&mutex_);
+    ::pthread_cond_destroy(&cond_);
+}
+
+int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) noexcept
+{
+    return guarded([&] {
+        const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
+        if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
+            LINNET_FI_INFO(FI_LOG_EQ, "eq attr: wait object %d or flags cannot be had\n", kind);
+            return -FI_ENOSYS;
+        }
+        auto* const eq = new Eq{Fabric::of(fabric), kind};
+        eq->fid.context = context;
+        *out = eq;
+        return FI_SUCCESS;
+    });
+}
+
+int Eq::close_fid(struct fid* f) noexcept
+{
+    Eq& eq = object<Eq, fid_eq>(f);
+    if (eq.users.load() != 0) {
+        return -FI_EBUSY;
+    }
+    --eq.fabric_.users;
+    delete &eq;
+    return FI_SUCCESS;
+}
+
+int Eq::control(struct fid* f, int command, void* arg) noexcept
+{
+    Eq& eq = object<Eq, fid_eq>(f);
+    if (command == FI_GETWAITOBJ) {
+        *static_cast<fi_wait_obj*>(arg) = eq.kind_;
+        return FI_SUCCESS;
+    }
+    if (command == FI_GETWAIT && eq.kind_ == FI_WAIT_FD) {
+        *static_cast<int*>(arg) = eq.fd_;
+        return FI_SUCCESS;
+    }
+    if (command == FI_GETWAIT && eq.kind_ == FI_WAIT_MUTEX_COND) {
+        *static_cast<fi_mutex_cond*>(arg) = {&eq.mutex_, &eq.cond_};
+        return FI_SUCCESS;
+    }
+    return command == FI_GETWAIT ? -FI_ENODATA : -FI_ENOSYS;
+}
+
+// Under lock_: the descriptor says whether there are events.
+void Eq::show() noexcept
+{
+    std::uint64_t count = events_.empty() ? 0 : 1;
+    if (fd_ >= 0) {
+        std::uint64_t old = 0;
+        [[maybe_unused]] ssize_t n = ::read(fd_, &old, sizeof old);
+        if (count != 0) {
+            n = ::write(fd_, &count, sizeof count);
+        }
+    }
+}
+
+void Eq::add(Event&& e)
+{
+    {
+        const std::lock_guard guard{lock_};
+        events_.push_back(std::move(e));
+        show();
+    }
+    there_.notify_all();
+    if (kind_ == FI_WAIT_MUTEX_COND) {
+        ::pthread_mutex_lock(&mutex_);   // who asked fi_trywait() under it is inside pthread_cond_wait() by now
+        ::pthread_cond_broadcast(&cond_);
+        ::pthread_mutex_unlock(&mutex_);
+    }
+}
+
+void Eq::report(std::uint32_t event, const fi_eq_entry& entry)
+{
+    add({event, {reinterpret_cast<const char*>(&entry), sizeof entry}, false, {}});
+}
+
+void Eq::report_error(const fi_eq_err_entry& entry) { add({0, {}, true, entry}); }
+
+ssize_t Eq::take(std::uint32_t* event, void* to, std::size_t bytes, std::uint64_t flags)
+{
+    if (events_.empty()) {
+        return -FI_EAGAIN;
+    }
+    const Event& e = events_.front();
+    if (e.is_error) {
+        return -FI_EAVAIL;
+    }
+    if (bytes < e.bytes.size()) {
+        return -FI_ETOOSMALL;
+    }
+    if (event != nullptr) {
+        *event = e.kind;
+    }
+    std::memcpy(to, e.bytes.data(), e.bytes.size());
+    const auto n = static_cast<ssize_t>(e.bytes.size());
+    if ((flags & FI_PEEK) == 0) {
+        events_.pop_front();
+        show();
+    }
+    return n;
+}
+
+ssize_t Eq::read(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, std::uint64_t flags) noexcept
+{
+    return guarded([&]() -> ssize_t {
+        auto& eq = static_cast<Eq&>(*f);
+        const std::lock_guard guard{eq.lock_};
+        return eq.take(event, to, bytes, flags);
+    });
+}
+
+ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noexcept
+{
+    auto& eq = static_cast<Eq&>(*f);
+    const std::lock_guard guard{eq.lock_};
+    if (eq.events_.empty() || !eq.events_.front().is_error) {
+        return -FI_EAGAIN;
+    }
+    void* const data = to->err_data_size != 0 ? to->err_data : nullptr;
+    *to = eq.events_.front().error;
+    to->err_data = data;
+    to->err_data_size = 0;
+    if ((flags & FI_PEEK) == 0) {
+        eq.events_.pop_front();
+        eq.show();
+    }
+    return sizeof *to;
+}
+
+ssize_t Eq::write(fid_eq* f, std::uint32_t event, const void* from, std::size_t bytes, std::uint64_t flags) noexcept
+{
+    return guarded([&]() -> ssize_t {
+        if (flags != 0) {
+            return -FI_EINVAL;
+        }
+        static_cast<Eq&>(*f).add({event, {static_cast<const char*>(from), bytes}, false, {}});
+        return static_cast<ssize_t>(bytes);
+    });
+}
+
+ssize_t Eq::sread(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, int timeout, std::uint64_t flags) noexcept
+{
+    return guarded([&]() -> ssize_t {
+        auto& eq = static_cast<Eq&>(*f);
+        if (eq.kind_ == FI_WAIT_NONE) {
+            return -FI_EINVAL;
+        }
+        std::unique_lock guard{eq.lock_};
+        const auto there = [&] { return !eq.events_.empty(); };
+        if (timeout < 0) {
+            eq.there_.wait(guard, there);
+        } else {
+            eq.there_.wait_for(guard, std::chrono::milliseconds{timeout}, there);
+        }
+        return eq.take(event, to, bytes, flags);
+    });
+}
+
+int Eq::try_wait() noexcept
+{
+    const std::lock_guard guard{lock_};
+    return kind_ == FI_WAIT_NONE ? -FI_EINVAL : events_.empty() ? FI_SUCCESS : -FI_EAGAIN;
+}
+
+const char* Eq::error_text(fid_eq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept
+{
+    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
+    if (to != nullptr && bytes > 0) {
+        std::strncpy(to, text, bytes - 1);
+        to[bytes - 1] = '\0';
+        return to;
+    }
+    return text;
+}
+
+}   // namespace linnet::ofi

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Fabrics and domains.
+#include "fabric.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "av.h"
+#include "cntr.h"
+#include "cq.h"
+#include "endpoint.h"
+#include "eq.h"
+#include "mr.h"
+#include "poll_set.h"
+
+namespace linnet::ofi {
+
+namespace {
+std::mutex registry_lock;
+std::vector<Fabric*> fabrics;   // guarded by registry_lock, as is the next
+std::vector<Domain*> domains;
+
+template <class T>
+void forget(std::vector<T*>& from, T* what)
+{
+    const std::lock_guard guard{registry_lock};
+    from.erase(std::remove(from.begin(), from.end(), what), from.end());
+}
+}   // namespace
+
+// ---- fabric ----
+
+Fabric::Fabric() : fid_fabric{}
+{
+    static fi_ops base = {sizeof base, close_fid, no_bind, no_control, no_ops_open, nullptr, nullptr};
+    static fi_ops_fabric own = {sizeof own, Domain::open, no_passive, Eq::open, no_wait_set, try_wait, Domain::open_with_flags};
+    fid.fclass = FI_CLASS_FABRIC;
+    fid.ops = &base;
+    ops = &own;
+}
+
+int Fabric::open(fi_fabric_attr* attr, fid_fabric** out, void* context) noexcept
+{
+    return guarded([&] {
+        if (attr->name != nullptr && std::string{attr->name} != "linnet") {
+            return -FI_ENODATA;
+        }
+        auto* const f = new Fabric;
+        f->fid.context = context;
+        f->api_version = attr->api_version;
+        const std::lock_guard guard{registry_lock};
+        fabrics.push_back(f);
+        *out = f;
+        return FI_SUCCESS;
+    });
+}
+
+int Fabric::close_fid(struct fid* f) noexcept
+{
+    Fabric& fabric = object<Fabric, fid_fabric>(f);
+    if (fabric.users.load() != 0) {
+        return -FI_EBUSY;
+    }
+    forget(fabrics, &fabric);
+    delete &fabric;
+    return FI_SUCCESS;
+}
+
+fid_fabric* Fabric::opened() noexcept
+{
+    const std::lock_guard guard{registry_lock};
+    return fabrics.empty() ? nullptr : fabrics.front();
+}
+
+fid_domain* Fabric::open_domain(const char*) noexcept   // all are called the same
+{
+    const std::lock_guard guard{registry_lock};
+    return domains.empty() ? nullptr : domains.front();
+}
+
+int Fabric::try_wait(fid_fabric*, struct fid** fids, int count) noexcept
+{
+    return guarded([&] {
+        for (int i = 0; i < count; ++i) {
+            int error = -FI_ENOSYS;
+            switch (fids[i]->fclass) {
+                case FI_CLASS_CQ: {
+                    Cq& cq = object<Cq, fid_cq>(fids[i]);
+                    error = cq.try_wait([&] { return cq.has_events(); });
+                    break;
+                }
+                case FI_CLASS_CNTR: {
+                    Counter& c = object<Counter, fid_cntr>(fids[i]);
+                    error = c.try_wait([&] { return c.has_events(); });
+                    break;
+                }
+                case FI_CLASS_EQ: error = object<Eq, fid_eq>(fids[i]).try_wait(); break;
+                default: break;
+            }
+            if (error != FI_SUCCESS) {
+                return error;
+            }
+        }
+        return FI_SUCCESS;
+    });
+}
+
+// ---- domain ----
+
+Domain::Domain(Fabric& fabric, const fi_info& info) : fid_domain{}, fabric_{fabric}, format_{info.addr_format}
+{
+    static fi_ops base = {sizeof base, close_fid, bind, no_control, no_ops_open, nullptr, nullptr};
+    static fi_ops_domain own = {sizeof own,   Av::open, Cq::open, Endpoint::open, no_scalable,   Counter::open, PollSet::open,
+                                no_stx,       no_srx,   no_atomic, no_collective, Endpoint::open_with_flags};
+    fid.fclass = FI_CLASS_DOMAIN;
+    fid.ops = &base;
+    ops = &own;
+    mr = memory_ops();
+    ++fabric_.users;
+}
+
+int Domain::open(fid_fabric* fabric, fi_info* info, fid_domain** out, void* context) noexcept
+{
+    return open_with_flags(fabric, info, out, 0, context);
+}
+
+int Domain::open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out, std::uint64_t flags, void* context) noexcept
+{
+    return guarded([&] {
+        if (flags != 0 || !format_known(info->addr_format)) {
+            return -FI_EINVAL;
+        }
+        if (info->domain_attr != nullptr && info->domain_attr->name != nullptr && std::string{info->domain_attr->name} != "linnet") {
+            return -FI_EINVAL;
+        }
+        auto* const d = new Domain{Fabric::of(fabric), *info};
+        d->fid.context = context;
+        const std::lock_guard guard{registry_lock};
+        domains.push_back(d);
+        *out = d;
+        return FI_SUCCESS;
+    });
+}
+
+int Domain::close_fid(struct fid* f) noexcept
+{
+    Domain& d = object<Domain, fid_domain>(f);
+    if (d.users.load() != 0) {
+        return -FI_EBUSY;
+    }
+    forget(domains, &d);
+    --d.fabric_.users;
+    delete &d;
+    return FI_SUCCESS;
+}
+
+// An EQ for asynchronous control events: none happen here but those of address vectors, which have their own. Registrations end at once.
+int Domain::bind(struct fid*, struct fid* what, std::uint64_t flags) noexcept
+{
+    if (what->fclass != FI_CLASS_EQ) {
+        return -FI_EINVAL;
+    }
+    return (flags & FI_REG_MR) != 0 ? -FI_ENOSYS : FI_SUCCESS;
+}
+
+}   // namespace linnet::ofi

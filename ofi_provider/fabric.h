@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Fabric and domain: fi_fabric(3), fi_domain(3), and what hangs off them: fi_trywait(3), poll sets, memory registration.
+//
+// Owner: the application; fi_close() refuses (-FI_EBUSY) while something opened on them lives. Threads: any. Blocking: nothing. Failure: fi_errno.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "provider.h"
+
+namespace linnet::ofi {
+
+class Fabric final : public fid_fabric {
+public:
+    static int open(fi_fabric_attr* attr, fid_fabric** out, void* context) noexcept;
+    static Fabric& of(fid_fabric* f) noexcept { return static_cast<Fabric&>(*f); }
+    // For fi_getinfo(3): the first one that is open, or null.
+    static fid_fabric* opened() noexcept;
+    static fid_domain* open_domain(const char* name) noexcept;
+    std::atomic<unsigned> users{0};
+
+private:
+    Fabric();
+    ~Fabric() = default;
+    static int close_fid(struct fid* f) noexcept;
+    static int try_wait(fid_fabric* f, struct fid** fids, int count) noexcept;
+    static int no_passive(fid_fabric*, fi_info*, fid_pep**, void*) noexcept { return -FI_ENOSYS; }
+    static int no_wait_set(fid_fabric*, fi_wait_attr*, fid_wait**) noexcept { return -FI_ENOSYS; }
+};
+
+class Domain final : public fid_domain {
+public:
+    static int open(fid_fabric* fabric, fi_info* info, fid_domain** out, void* context) noexcept;
+    static int open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out, std::uint64_t flags, void* context) noexcept;
+    static Domain& of(fid_domain* f) noexcept { return static_cast<Domain&>(*f); }
+    [[nodiscard]] std::uint32_t address_format() const noexcept { return format_; }
+    [[nodiscard]] std::uint32_t api_version() const noexcept { return fabric_.api_version; }
+    std::atomic<unsigned> users{0};
+
+private:
+    Domain(Fabric& fabric, const fi_info& info);
+    ~Domain() = default;
+    static int close_fid(struct fid* f) noexcept;
+    static int bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept;
+    static int no_scalable(fid_domain*, fi_info*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
+    static int no_stx(fid_domain*, fi_tx_attr*, fid_stx**, void*) noexcept { return -FI_ENOSYS; }
+    static int no_srx(fid_domain*, fi_rx_attr*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
+    static int no_atomic(fid_domain*, fi_datatype, fi_op, fi_atomic_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
+    static int no_collective(fid_domain*, fi_collective_op, fi_collective_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
+
+    Fabric& fabric_;
+    std::uint32_t format_;
+};
+
+}   // namespace linnet::ofi

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// fi_getinfo(3): our one endpoint, and the hints it is held against.
+#include "info.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "address.h"
+#include "fabric.h"
+
+namespace linnet::ofi {
+
+namespace {
+constexpr const char* kName = "linnet";
+constexpr std::size_t kQueueSize = 65536;   // requests come from a pool that grows; the number says "many"
+constexpr std::size_t kObjects = 65536;
+
+struct FreeInfo {
+    void operator()(fi_info* i) const noexcept { fi_freeinfo(i); }
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+bool refuse(const char* attribute, unsigned long long wanted, unsigned long long offered)
+{
+    LINNET_FI_INFO(FI_LOG_CORE, "hints: %s 0x%llx cannot be had, linnet offers 0x%llx\n", attribute, wanted, offered);
+    return false;
+}
+bool refuse_text(const char* attribute, const char* wanted)
+{
+    LINNET_FI_INFO(FI_LOG_CORE, "hints: %s \"%s\" is not linnet's\n", attribute, wanted);
+    return false;
+}
+// Bits asked for must be among those offered.
+bool within(const char* attribute, std::uint64_t wanted, std::uint64_t offered)
+{
+    return (wanted & ~offered) == 0 || refuse(attribute, wanted, offered);
+}
+bool at_most(const char* attribute, std::size_t wanted, std::size_t offered) { return wanted <= offered || refuse(attribute, wanted, offered); }
+
+Info make_offer()
+{
+    Info i{fi_allocinfo()};
+    if (i == nullptr) {
+        throw std::bad_alloc{};
+    }
+    i->caps = kPrimaryCaps | kModifierCaps | kSecondaryCaps;
+    i->addr_format = kAddressFormat;
+    fi_tx_attr& tx = *i->tx_attr;
+    tx.caps = kPrimaryCaps | FI_SEND;
+    tx.msg_order = FI_ORDER_SAS;
+    tx.inject_size = kInjectMax;
+    tx.size = kQueueSize;
+    tx.iov_limit = kIovMax;
+    fi_rx_attr& rx = *i->rx_attr;
+    rx.caps = kPrimaryCaps | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+    rx.msg_order = FI_ORDER_SAS;
+    rx.size = kQueueSize;
+    rx.iov_limit = kIovMax;
+    fi_ep_attr& ep = *i->ep_attr;
+    ep.type = FI_EP_RDM;
+    ep.protocol = kAddressFormat;
+    ep.protocol_version = 1;
+    ep.max_msg_size = SIZE_MAX >> 1;
+    ep.mem_tag_format = UINT64_MAX;
+    ep.tx_ctx_cnt = 1;
+    ep.rx_ctx_cnt = 1;
+    fi_domain_attr& d = *i->domain_attr;
+    d.name = ::strdup(kName);
+    d.threading = FI_THREAD_SAFE;
+    d.control_progress = FI_PROGRESS_AUTO;
+    d.data_progress = FI_PROGRESS_AUTO;
+    d.resource_mgmt = FI_RM_ENABLED;
+    d.av_type = FI_AV_TABLE;
+    d.mr_key_size = sizeof(std::uint64_t);
+    d.cq_data_size = kCqDataBytes;
+    d.cq_cnt = d.ep_cnt = d.tx_ctx_cnt = d.rx_ctx_cnt = d.cntr_cnt = kObjects;
+    d.max_ep_tx_ctx = 1;
+    d.max_ep_rx_ctx = 1;
+    d.mr_iov_limit = 1;
+    d.mr_cnt = kObjects;
+    d.caps = kDomainCaps;
+    i->fabric_attr->name = ::strdup(kName);
+    i->fabric_attr->prov_version = provider.version;
+    return i;
+}
+
+// ---- the hints, structure by structure: the offer is narrowed to them, or they are refused ----
+
+bool take_caps(const fi_info& hints, fi_info& offer)
+{
+    if (hints.caps == 0) {
+        return true;
+    }
+    if (!within("caps", hints.caps, kPrimaryCaps | kModifierCaps | kSecondaryCaps)) {
+        return false;
+    }
+    std::uint64_t direction = hints.caps & kModifierCaps;
+    direction = direction != 0 ? direction : kModifierCaps;
+    offer.caps = (hints.caps & (kPrimaryCaps | kSecondaryCaps)) | direction | kDomainCaps;
+    offer.tx_attr->caps = (direction & FI_SEND) != 0 ? (offer.caps & (kPrimaryCaps | FI_SEND)) : 0;
+    offer.rx_attr->caps = (direction & FI_RECV) != 0 ? (offer.caps & (kPrimaryCaps | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV)) : 0;
+    return true;
+}
+
+bool take_tx(const fi_tx_attr& want, fi_info& offer)
+{
+    fi_tx_attr& tx = *offer.tx_attr;
+    const bool good = within("tx_attr->caps", want.caps, offer.caps) && within("tx_attr->op_flags", want.op_flags, kTxOpFlags) &&
+                      within("tx_attr->msg_order", want.msg_order, tx.msg_order) && within("tx_attr->comp_order", want.comp_order, tx.comp_order) &&
+                      at_most("tx_attr->inject_size", want.inject_size, tx.inject_size) && at_most("tx_attr->size", want.size, tx.size) &&
+                      at_most("tx_attr->iov_limit", want.iov_limit, tx.iov_limit) &&
+                      at_most("tx_attr->rma_iov_limit", want.rma_iov_limit, tx.rma_iov_limit);
+    if (good && want.caps != 0) {
+        tx.caps = want.caps;
+    }
+    tx.op_flags = want.op_flags;
+    return good;
+}
+
+bool take_rx(const fi_rx_attr& want, fi_info& offer)
+{
+    fi_rx_attr& rx = *offer.rx_attr;
+    const bool good = within("rx_attr->caps", want.caps, offer.caps) && within("rx_attr->op_flags", want.op_flags, kRxOpFlags) &&
+                      within("rx_attr->msg_order", want.msg_order, rx.msg_order) && within("rx_attr->comp_order", want.comp_order, rx.comp_order) &&
+                      at_most("rx_attr->size", want.size, rx.size) && at_most("rx_attr->iov_limit", want.iov_limit, rx.iov_limit);
+    if (good && want.caps != 0) {
+        rx.caps = want.caps;
+    }
+    rx.op_flags = want.op_flags;
+    return good;
+}
+
+bool take_ep(const fi_ep_attr& want, const fi_info& offer)
+{
+    const fi_ep_attr& ep = *offer.ep_attr;
+    const auto shared = [](std::size_t n) { return n == FI_SHARED_CONTEXT; };
+    if (want.type != FI_EP_UNSPEC && want.type != FI_EP_RDM) {
+        return refuse("ep_attr->type", want.type, ep.type);
+    }
+    if (want.protocol != FI_PROTO_UNSPEC && want.protocol != ep.protocol) {
+        return refuse("ep_attr->protocol", want.protocol, ep.protocol);
+    }
+    if (shared(want.tx_ctx_cnt) || shared(want.rx_ctx_cnt)) {
+        return refuse("ep_attr->tx_ctx_cnt, rx_ctx_cnt: shared contexts", FI_SHARED_CONTEXT, 1);
+    }
+    return at_most("ep_attr->protocol_version", want.protocol_version, ep.protocol_version) &&
+           at_most("ep_attr->max_msg_size", want.max_msg_size, ep.max_msg_size) &&
+           at_most("ep_attr->msg_prefix_size", want.msg_prefix_size, ep.msg_prefix_size) &&
+           at_most("ep_attr->max_order_raw_size", want.max_order_raw_size, ep.max_order_raw_size) &&
+           at_most("ep_attr->max_order_war_size", want.max_order_war_size, ep.max_order_war_size) &&
+           at_most("ep_attr->max_order_waw_size", want.max_order_waw_size, ep.max_order_waw_size) &&
+           at_most("ep_attr->tx_ctx_cnt", want.tx_ctx_cnt, ep.tx_ctx_cnt) && at_most("ep_attr->rx_ctx_cnt", want.rx_ctx_cnt, ep.rx_ctx_cnt) &&
+           (want.auth_key_size == 0 || refuse("ep_attr->auth_key_size", want.auth_key_size, 0));
+}
+
+// Before 1.5 mr_mode was an enumeration; 1.5 made it bits, of which we need none.
+int mr_mode_for(int wanted) noexcept { return wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ? wanted : 0; }
+
+bool take_domain(const fi_domain_attr& want, fi_info& offer)
+{
+    fi_domain_attr& d = *offer.domain_attr;
+    if (want.name != nullptr && std::strcmp(want.name, d.name) != 0) {
+        return refuse_text("domain_attr->name", want.name);
+    }
+    if (want.threading > FI_THREAD_ENDPOINT || want.control_progress > FI_PROGRESS_MANUAL || want.data_progress > FI_PROGRESS_MANUAL) {
+        return refuse("domain_attr->threading, progress", want.threading, FI_THREAD_SAFE);
+    }
+    const bool good =
+        at_most("domain_attr->mr_key_size", want.mr_key_size, d.mr_key_size) && at_most("domain_attr->cq_data_size", want.cq_data_size, d.cq_data_size) &&
+        at_most("domain_attr->cq_cnt", want.cq_cnt, d.cq_cnt) && at_most("domain_attr->ep_cnt", want.ep_cnt, d.ep_cnt) &&
+        at_most("domain_attr->tx_ctx_cnt", want.tx_ctx_cnt, d.tx_ctx_cnt) && at_most("domain_attr->rx_ctx_cnt", want.rx_ctx_cnt, d.rx_ctx_cnt) &&
+        at_most("domain_attr->max_ep_tx_ctx", want.max_ep_tx_ctx, d.max_ep_tx_ctx) &&
+        at_most("domain_attr->max_ep_rx_ctx", want.max_ep_rx_ctx, d.max_ep_rx_ctx) &&
+        at_most("domain_attr->max_ep_stx_ctx", want.max_ep_stx_ctx, d.max_ep_stx_ctx) &&
+        at_most("domain_attr->max_ep_srx_ctx", want.max_ep_srx_ctx, d.max_ep_srx_ctx) &&
+        at_most("domain_attr->cntr_cnt", want.cntr_cnt, d.cntr_cnt) && at_most("domain_attr->mr_iov_limit", want.mr_iov_limit, d.mr_iov_limit) &&
+        at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
+        (want.auth_key_size == 0 || refuse("domain_attr->auth_key_size", want.auth_key_size, 0));
+    // Everything is safe and automatic inside, so any weaker wish is granted by its name.
+    d.threading = want.threading != FI_THREAD_UNSPEC ? want.threading : d.threading;
+    d.control_progress = want.control_progress != FI_PROGRESS_UNSPEC ? want.control_progress : d.control_progress;
+    d.data_progress = want.data_progress != FI_PROGRESS_UNSPEC ? want.data_progress : d.data_progress;
+    d.resource_mgmt = want.resource_mgmt != FI_RM_UNSPEC ? want.resource_mgmt : d.resource_mgmt;
+    d.av_type = want.av_type != FI_AV_UNSPEC ? want.av_type : d.av_type;
+    d.mr_mode = mr_mode_for(want.mr_mode);
+    return good;
+}
+
+bool take_fabric(const fi_fabric_attr& want)
+{
+    if (want.name != nullptr && std::strcmp(want.name, kName) != 0) {
+        return refuse_text("fabric_attr->name", want.name);
+    }
+    if (want.prov_name != nullptr && std::strcmp(want.prov_name, kName) != 0) {
+        return refuse_text("fabric_attr->prov_name", want.prov_name);
+    }
+    return at_most("fabric_attr->prov_version", want.prov_version, provider.version);
+}
+
+bool take_hints(const fi_info& hints, fi_info& offer)
+{
+    if (hints.addr_format != FI_FORMAT_UNSPEC && !format_known(hints.addr_format)) {
+        return refuse("addr_format", hints.addr_format, kAddressFormat);
+    }
+    if (hints.addr_format != FI_FORMAT_UNSPEC) {
+        offer.addr_format = hints.addr_format;
+    }
+    return take_caps(hints, offer) && (hints.tx_attr == nullptr || take_tx(*hints.tx_attr, offer)) &&
+           (hints.rx_attr == nullptr || take_rx(*hints.rx_attr, offer)) && (hints.ep_attr == nullptr || take_ep(*hints.ep_attr, offer)) &&
+           (hints.domain_attr == nullptr || take_domain(*hints.domain_attr, offer)) &&
+           (hints.fabric_attr == nullptr || take_fabric(*hints.fabric_attr));
+}
+
+// ---- addresses ----
+
+void put_address(const Address& a, std::uint32_t format, void*& to, std::size_t& bytes)
+{
+    const std::string encoded = a.encode(format);
+    to = std::calloc(1, encoded.size());
+    if (to == nullptr) {
+        throw std::bad_alloc{};
+    }
+    std::memcpy(to, encoded.data(), encoded.size());
+    bytes = encoded.size();
+}
+
+// A family that the application's format excludes does not reach its node.
+bool fits(const Address& a, std::uint32_t format)
+{
+    return !(format == FI_SOCKADDR_IN && a.ipv6()) && !(format == FI_SOCKADDR_IN6 && !a.ipv6());
+}
+
+bool take_addresses(const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info& offer)
+{
+    const std::uint32_t format = offer.addr_format;
+    const bool source = (flags & FI_SOURCE) != 0;
+    std::optional<Address> from;
+    std::optional<Address> to;
+    if (node != nullptr || service != nullptr) {
+        std::optional<Address>& named = source ? from : to;
+        named = Address::resolve(node, service, (flags & FI_NUMERICHOST) != 0, source);
+        if (!named || !fits(*named, format)) {
+            return false;
+        }
+    }
+    const auto hinted = [&](std::optional<Address>& slot, const char* what, const void* address, std::size_t bytes) {
+        if (slot || address == nullptr) {
+            return true;
+        }
+        slot = Address::decode(address, bytes, format);
+        return slot.has_value() || refuse(what, bytes, format_bytes(format));
+    };
+    if (hints != nullptr && !source && !hinted(from, "src_addr, of length", hints->src_addr, hints->src_addrlen)) {
+        return false;
+    }
+    if (hints != nullptr && (source || (node == nullptr && service == nullptr)) &&
+        !hinted(to, "dest_addr, of length", hints->dest_addr, hints->dest_addrlen)) {
+        return false;
+    }
+    if (from) {
+        put_address(*from, format, offer.src_addr, offer.src_addrlen);
+    }
+    if (to) {
+        put_address(*to, format, offer.dest_addr, offer.dest_addrlen);
+    }
+    return true;
+}
+
+int make_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** info)
+{
+    constexpr std::uint64_t kFlags = FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_SOURCE;
+    if ((flags & ~kFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    Info offer = make_offer();
+    offer->fabric_attr->api_version = version;
+    if ((flags & FI_PROV_ATTR_ONLY) == 0) {
+        if (hints != nullptr && !take_hints(*hints, *offer)) {
+            return -FI_ENODATA;
+        }
+        if (!take_addresses(node, service, flags, hints, *offer)) {
+            return -FI_ENODATA;
+        }
+        offer->domain_attr->domain = Fabric::open_domain(kName);
+        offer->fabric_attr->fabric = Fabric::opened();
+        if (hints != nullptr) {
+            offer->handle = hints->handle;
+        }
+    }
+    *info = offer.release();
+    return FI_SUCCESS;
+}
+}   // namespace
+
+int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** info) noexcept
+{
+    return guarded([&] { return make_info(version, node, service, flags, hints, info); });
+}
+
+}   // namespace linnet::ofi

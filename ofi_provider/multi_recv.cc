@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: buffers that take several messages (FI_MULTI_RECV).
+//
+// A buffer is posted to the core for one message at a time, for what is left of it, and again when that message has come. Messages that
+// arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the same messages, waits here until the
+// buffer is released: receives match in the order of posting. All under posted_lock_.
+#include <algorithm>
+
+#include "cq.h"
+#include "endpoint.h"
+
+namespace linnet::ofi {
+
+namespace {
+bool overlap(const RecvOperation& a, const RecvOperation& b) noexcept
+{
+    return a.peer == LINNET_PEER_ANY || b.peer == LINNET_PEER_ANY || a.peer == b.peer;
+}
+bool ended_well(linnet_status_t s) noexcept { return s == LINNET_OK || s == LINNET_ERR_TRUNCATED; }
+}   // namespace
+
+bool Endpoint::must_wait(const RecvOperation& op) const noexcept
+{
+    const auto in_the_way = [&](const RecvOperation* other) { return overlap(*other, op); };
+    return op.kind == FI_MSG && (std::any_of(multis_.begin(), multis_.end(), in_the_way) || std::any_of(held_.begin(), held_.end(), in_the_way));
+}
+
+void Endpoint::hold(RecvOperation& op, const Bytes& bytes) noexcept
+{
+    std::copy_n(bytes.iov, bytes.count, op.iov.begin());
+    op.request.result.length = bytes.count;   // until it starts, nobody else uses the request
+    held_.push_back(&op);
+}
+
+ssize_t Endpoint::post_multi(RecvOperation& op) noexcept
+{
+    multis_.push_back(&op);
+    static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
+    start_held();
+    return FI_SUCCESS;
+}
+
+// `status` of the receive that ended, or in progress for the first. Goes on until a message is awaited or the buffer released (then not in progress).
+linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) noexcept
+{
+    bool first = status == LINNET_IN_PROGRESS;
+    for (;;) {
+        if (!first) {
+            op.request.result.status = status;
+            const linnet_result_t result = op.request.result;
+            const std::size_t room = op.room - op.used;
+            const std::size_t taken = ended_well(status) ? std::min<std::size_t>(result.length, room) : 0;
+            const bool released = room - taken < op.least || !ended_well(status) || room == taken;
+            report_receive(op, result, released ? FI_MULTI_RECV : 0);
+            op.used += taken;
+            if (released) {
+                multis_.erase(std::remove(multis_.begin(), multis_.end(), &op), multis_.end());
+                receives_.release(op);
+                return status;
+            }
+        }
+        first = false;
+        const iovec rest{static_cast<char*>(op.iov[0].iov_base) + op.used, op.room - op.used};
+        status = start(op, Bytes{&rest, 1});
+        if (status == LINNET_IN_PROGRESS) {
+            return status;
+        }
+    }
+}
+
+void Endpoint::end_multi(RecvOperation& op) noexcept
+{
+    const std::lock_guard guard{posted_lock_};
+    unlink(op);
+    if (run_multi(op, op.request.result.status) != LINNET_IN_PROGRESS) {
+        start_held();
+    }
+}
+
+// After a buffer is gone: those behind it, in order, that nothing is in the way of any more.
+void Endpoint::start_held() noexcept
+{
+    std::size_t i = 0;
+    while (i < held_.size()) {
+        RecvOperation& op = *held_[i];
+        const auto in_the_way = [&](const RecvOperation* other) { return overlap(*other, op); };
+        const auto end = held_.begin() + static_cast<std::ptrdiff_t>(i);
+        if (std::any_of(multis_.begin(), multis_.end(), in_the_way) || std::any_of(held_.begin(), end, in_the_way)) {
+            ++i;
+            continue;
+        }
+        held_.erase(end);
+        if (op.multi) {
+            multis_.push_back(&op);
+            static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
+            i = 0;   // it may be gone already
+        } else {
+            const std::array<iovec, kIovMax> iov = op.iov;
+            const linnet_status_t status = start(op, Bytes{iov.data(), static_cast<std::size_t>(op.request.result.length)});
+            if (status != LINNET_IN_PROGRESS) {
+                op.request.result.status = status;
+                end_receive(op);
+            }
+        }
+    }
+}
+
+}   // namespace linnet::ofi

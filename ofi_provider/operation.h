@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Operations under way, and the pools they come from. mode bits of the application are 0, so the storage of a request is ours.
+//
+// Owner: the pool of an endpoint; an operation is in use from acquire() to release(). Threads: any. Nothing blocks. Failure: acquire()
+// returns null without memory.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "info.h"
+#include "provider.h"
+
+namespace linnet::ofi {
+
+class Endpoint;
+
+// The bytes of one operation as the application names them; valid for the call.
+struct Bytes {
+    const iovec* iov;
+    std::size_t count;
+    [[nodiscard]] std::size_t total() const noexcept
+    {
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            n += iov[i].iov_len;
+        }
+        return n;
+    }
+};
+
+// What all operations begin with. The request first: its alignment is the operation's.
+struct Operation {
+    linnet_request_t request;
+    Endpoint* endpoint;
+    void* context;
+    std::uint64_t kind;        // FI_MSG or FI_TAGGED
+    bool reports_success;      // a completion entry also when all went well
+    std::array<iovec, kIovMax> iov;
+
+    // The data of a request over `bytes`, whose vector must outlive the call.
+    [[nodiscard]] linnet_data_t data(const Bytes& bytes) noexcept
+    {
+        linnet_data_t d{};
+        d.length = bytes.total();
+        if (bytes.count == 1) {
+            d.base = bytes.iov[0].iov_base;
+        } else if (bytes.count > 1) {
+            std::copy_n(bytes.iov, bytes.count, iov.begin());
+            d.iov = iov.data();
+            d.iov_count = bytes.count;
+        }
+        return d;
+    }
+};
+
+struct SendOperation : Operation {
+    SendOperation* next;       // in the pool
+    std::array<char, kInjectMax> injected;
+};
+
+struct RecvOperation : Operation {
+    RecvOperation* next;       // in the pool; in the list of its endpoint
+    RecvOperation* previous;
+    linnet_peer_t peer;        // LINNET_PEER_ANY
+    std::uint64_t tag;
+    std::uint64_t ignore;
+    std::size_t room;          // bytes of the buffer
+    bool discards;             // FI_DISCARD: nothing is wanted but the end of the message
+    bool multi;                // FI_MULTI_RECV
+    std::size_t used;          // of a multi-receive buffer
+    std::size_t least;         // when less is left the buffer is released
+};
+
+template <class T>
+class OperationPool {
+public:
+    T* acquire() noexcept
+    {
+        const std::lock_guard guard{lock_};
+        if (free_ == nullptr && !grow()) {
+            return nullptr;
+        }
+        T* const t = free_;
+        free_ = t->next;
+        return t;
+    }
+    void release(T& t) noexcept
+    {
+        const std::lock_guard guard{lock_};
+        t.next = free_;
+        free_ = &t;
+    }
+
+private:
+    static constexpr std::size_t kChunk = 64;
+    bool grow() noexcept
+    {
+        try {
+            chunks_.push_back(std::make_unique_for_overwrite<T[]>(kChunk));
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+        for (std::size_t i = 0; i < kChunk; ++i) {
+            chunks_.back()[i].next = free_;
+            free_ = &chunks_.back()[i];
+        }
+        return true;
+    }
+    std::mutex lock_;
+    T* free_{nullptr};                          // guarded by lock_, as is the next
+    std::vector<std::unique_ptr<T[]>> chunks_;
+};
+
+// A table that grows and is read without a lock: entries of chunks that never move.
+template <class T>
+class GrowingTable {
+public:
+    explicit GrowingTable(T none) noexcept : none_{none} {}
+    GrowingTable(const GrowingTable&) = delete;
+    GrowingTable& operator=(const GrowingTable&) = delete;
+    ~GrowingTable()
+    {
+        for (auto& c : chunks_) {
+            delete[] c.load(std::memory_order_relaxed);
+        }
+    }
+    [[nodiscard]] T get(std::size_t i) const noexcept
+    {
+        if (i >= kChunk * kChunks) {
+            return none_;
+        }
+        const std::atomic<T>* const c = chunks_[i / kChunk].load(std::memory_order_acquire);
+        return c == nullptr ? none_ : c[i % kChunk].load(std::memory_order_acquire);
+    }
+    // By one thread at a time. False: no room.
+    bool set(std::size_t i, T value)
+    {
+        if (i >= kChunk * kChunks) {
+            return false;
+        }
+        std::atomic<T>* c = chunks_[i / kChunk].load(std::memory_order_relaxed);
+        if (c == nullptr) {
+            c = new std::atomic<T>[kChunk];
+            for (std::size_t k = 0; k < kChunk; ++k) {
+                c[k].store(none_, std::memory_order_relaxed);
+            }
+            chunks_[i / kChunk].store(c, std::memory_order_release);
+        }
+        c[i % kChunk].store(value, std::memory_order_release);
+        return true;
+    }
+
+private:
+    static constexpr std::size_t kChunk = 1024;
+    static constexpr std::size_t kChunks = 4096;
+    T none_;
+    std::array<std::atomic<std::atomic<T>*>, kChunks> chunks_{};
+};
+
+}   // namespace linnet::ofi

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: FI_PEEK, FI_CLAIM, FI_DISCARD of fi_tagged(3).
+#include "cntr.h"
+#include "cq.h"
+#include "endpoint.h"
+
+namespace linnet::ofi {
+
+// A message that nobody wants, out of matching already.
+void Endpoint::drop(linnet_message_t* message) noexcept
+{
+    RecvOperation* const op = receives_.acquire();
+    if (op == nullptr) {
+        return;   // it stays until the context closes
+    }
+    op->endpoint = this;
+    linnet_recv_t r{};
+    r.done = [](linnet_request_t*, void* arg) noexcept {
+        auto& gone = *static_cast<RecvOperation*>(arg);
+        gone.endpoint->receives_.release(gone);
+    };
+    r.done_arg = op;
+    if (linnet_message_recv(source_.context(), message, &r, &op->request) != LINNET_IN_PROGRESS) {
+        receives_.release(*op);
+    }
+}
+
+void Endpoint::report_peek(const RecvCall& call, linnet_status_t status, const linnet_result_t& result) noexcept
+{
+    if (rx_cq_ == nullptr) {
+        return;
+    }
+    CqEntry e;
+    e.told.op_context = call.context;
+    e.told.flags = FI_TAGGED | FI_RECV;
+    if (status == LINNET_OK) {
+        e.told.flags |= (result.flags & LINNET_SEND_IMMEDIATE) != 0 ? FI_REMOTE_CQ_DATA : 0;
+        e.told.len = result.length;
+        e.told.data = result.immediate;
+        e.told.tag = result.match_bits;
+        e.source = (caps_ & FI_SOURCE) != 0 ? address_of(result.peer) : FI_ADDR_NOTAVAIL;
+    } else {
+        e.told.tag = call.tag;
+        e.error = status == LINNET_ERR_NOT_FOUND ? FI_ENOMSG : fi_errno_of(status);
+        e.provider_error = static_cast<int>(status);
+    }
+    rx_cq_->push(e);
+}
+
+ssize_t Endpoint::peek(const RecvCall& call, linnet_peer_t peer) noexcept
+{
+    if ((call.flags & FI_CLAIM) != 0 && (call.flags & FI_DISCARD) != 0) {
+        return -FI_EINVAL;
+    }
+    source_.progress();   // what has come by now counts
+    const linnet_match_t match{peer, kTaggedSpace, call.tag, call.ignore};
+    linnet_result_t result{};
+    if ((call.flags & (FI_CLAIM | FI_DISCARD)) == 0) {
+        const linnet_status_t status = linnet_probe(source_.context(), &match, &result);
+        report_peek(call, status, result);
+        return FI_SUCCESS;
+    }
+    linnet_message_t* message = nullptr;
+    const linnet_status_t status = linnet_probe_claim(source_.context(), &match, &message, &result);
+    if (status == LINNET_OK && (call.flags & FI_DISCARD) != 0) {
+        drop(message);
+    } else if (status == LINNET_OK) {
+        const int error = guarded([&] {
+            const std::lock_guard guard{claims_lock_};
+            return claims_.try_emplace(call.context, Claim{message, result}).second ? FI_SUCCESS : -FI_EINVAL;
+        });
+        if (error != FI_SUCCESS) {   // a context names one message at a time
+            drop(message);
+            return error;
+        }
+    }
+    report_peek(call, status, result);
+    return FI_SUCCESS;
+}
+
+ssize_t Endpoint::receive_claimed(const RecvCall& call)
+{
+    Claim claim{};
+    {
+        const std::lock_guard guard{claims_lock_};
+        const auto at = claims_.find(call.context);
+        if (at == claims_.end()) {
+            return -FI_EINVAL;
+        }
+        claim = at->second;
+        claims_.erase(at);
+    }
+    RecvOperation* const op = receives_.acquire();
+    if (op == nullptr) {
+        const std::lock_guard guard{claims_lock_};
+        claims_.emplace(call.context, claim);
+        return -FI_EAGAIN;
+    }
+    op->endpoint = this;
+    op->context = call.context;
+    op->kind = FI_TAGGED;
+    op->reports_success = !rx_selective_ || (call.flags & FI_COMPLETION) != 0;
+    op->peer = LINNET_PEER_ANY;
+    op->tag = claim.result.match_bits;
+    op->ignore = 0;
+    op->discards = (call.flags & FI_DISCARD) != 0;
+    op->room = op->discards ? 0 : call.bytes.total();
+    op->multi = false;
+    op->used = 0;
+    linnet_recv_t r{};
+    if (!op->discards) {
+        r.data = op->data(call.bytes);
+    }
+    r.done = on_received;
+    r.done_arg = op;
+    linnet_status_t status = LINNET_IN_PROGRESS;
+    {
+        const std::lock_guard guard{posted_lock_};
+        link(*op);
+        status = linnet_message_recv(source_.context(), claim.message, &r, &op->request);
+        if (status != LINNET_IN_PROGRESS) {
+            unlink(*op);
+        }
+    }
+    return started(*op, status);
+}
+
+}   // namespace linnet::ofi

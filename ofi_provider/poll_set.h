@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Poll sets: fi_poll(3).
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "provider.h"
+
+namespace linnet::ofi {
+
+class Domain;
+
+class PollSet final : public fid_poll {
+public:
+    static int open(fid_domain* domain, fi_poll_attr* attr, fid_poll** out) noexcept;
+
+private:
+    explicit PollSet(Domain& domain);
+    ~PollSet() = default;
+    static int close_fid(struct fid* f) noexcept;
+    static int poll(fid_poll* f, void** contexts, int count) noexcept;
+    static int add(fid_poll* f, struct fid* what, std::uint64_t flags) noexcept;
+    static int remove(fid_poll* f, struct fid* what, std::uint64_t flags) noexcept;
+
+    Domain& domain_;
+    std::mutex lock_;
+    std::vector<struct fid*> members_;   // guarded by lock_
+};
+
+}   // namespace linnet::ofi

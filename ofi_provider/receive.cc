@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: receiving, cancelling.
+#include <algorithm>
+
+#include "cntr.h"
+#include "cq.h"
+#include "endpoint.h"
+
+namespace linnet::ofi {
+
+namespace {
+bool refused(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s == LINNET_ERR_NO_MEMORY || s == LINNET_ERR_AGAIN; }
+}   // namespace
+
+ssize_t Endpoint::receive(const RecvCall& call) noexcept
+{
+    if (!enabled_) {
+        return -FI_EOPBADSTATE;
+    }
+    linnet_peer_t peer = LINNET_PEER_ANY;
+    if ((caps_ & FI_DIRECTED_RECV) != 0 && call.from != FI_ADDR_UNSPEC) {
+        peer = peers_.get(call.from);
+        if (peer == LINNET_PEER_UNKNOWN) {
+            return -FI_EINVAL;
+        }
+    }
+    if (call.bytes.count > kIovMax) {
+        return -FI_EINVAL;
+    }
+    if (call.kind == FI_TAGGED && (call.flags & FI_PEEK) != 0) {
+        return peek(call, peer);
+    }
+    if (call.kind == FI_TAGGED && (call.flags & FI_CLAIM) != 0) {
+        return guarded([&] { return receive_claimed(call); });
+    }
+    RecvOperation* const op = receives_.acquire();
+    if (op == nullptr) {
+        return -FI_EAGAIN;
+    }
+    op->endpoint = this;
+    op->context = call.context;
+    op->kind = call.kind;
+    op->reports_success = !rx_selective_ || (call.flags & FI_COMPLETION) != 0;
+    op->peer = peer;
+    op->tag = call.tag;
+    op->ignore = call.ignore;
+    op->room = call.bytes.total();
+    op->discards = false;
+    op->multi = call.kind == FI_MSG && (call.flags & FI_MULTI_RECV) != 0;
+    op->used = 0;
+    op->least = least_multi_recv();
+    if (op->multi && call.bytes.count != 1) {
+        receives_.release(*op);
+        return -FI_EINVAL;
+    }
+    return guarded([&] { return post(*op, call.bytes); });
+}
+
+// ---- the list of posted receives, by which fi_cancel() finds them; under posted_lock_ ----
+
+void Endpoint::link(RecvOperation& op) noexcept
+{
+    if (posted_ == nullptr) {
+        op.next = op.previous = &op;
+        posted_ = &op;
+        return;
+    }
+    op.next = posted_;
+    op.previous = posted_->previous;
+    posted_->previous->next = &op;
+    posted_->previous = &op;
+}
+
+void Endpoint::unlink(RecvOperation& op) noexcept
+{
+    if (op.next == &op) {
+        posted_ = nullptr;
+        return;
+    }
+    op.previous->next = op.next;
+    op.next->previous = op.previous;
+    if (posted_ == &op) {
+        posted_ = op.next;
+    }
+}
+
+// The lock is held from before the core knows the request until it is known to be posted: fi_cancel() in between would find half of it.
+ssize_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
+{
+    linnet_status_t status = LINNET_IN_PROGRESS;
+    {
+        const std::lock_guard guard{posted_lock_};
+        if (op.multi || !multis_.empty()) {
+            if (must_wait(op)) {
+                hold(op, bytes);
+                return FI_SUCCESS;
+            }
+            if (op.multi) {
+                op.iov[0] = bytes.iov[0];
+                return post_multi(op);
+            }
+        }
+        status = start(op, bytes);
+    }
+    return started(op, status);
+}
+
+linnet_status_t Endpoint::start(RecvOperation& op, const Bytes& bytes) noexcept
+{
+    linnet_recv_t r{};
+    r.peer = op.peer;
+    r.space = op.kind == FI_TAGGED ? kTaggedSpace : kMessageSpace;
+    r.match_bits = op.tag;
+    r.ignore = op.ignore;
+    r.data = op.data(bytes);
+    r.done = on_received;
+    r.done_arg = &op;
+    link(op);
+    const linnet_status_t status = linnet_tag_recv(source_.context(), &r, &op.request);
+    if (status != LINNET_IN_PROGRESS) {
+        unlink(op);
+    }
+    return status;
+}
+
+ssize_t Endpoint::started(RecvOperation& op, linnet_status_t status) noexcept
+{
+    if (status == LINNET_IN_PROGRESS) {
+        return FI_SUCCESS;
+    }
+    if (refused(status) || status == LINNET_ERR_INVALID) {
+        receives_.release(op);
+        return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
+    }
+    op.request.result.status = status;
+    end_receive(op);
+    return FI_SUCCESS;
+}
+
+void Endpoint::on_received(linnet_request_t*, void* arg) noexcept
+{
+    auto& op = *static_cast<RecvOperation*>(arg);
+    Endpoint& e = *op.endpoint;
+    if (op.multi) {
+        e.end_multi(op);
+        return;
+    }
+    {
+        const std::lock_guard guard{e.posted_lock_};
+        e.unlink(op);
+    }
+    e.end_receive(op);
+}
+
+// It is in no list any more.
+void Endpoint::end_receive(RecvOperation& op) noexcept
+{
+    linnet_result_t result = op.request.result;
+    if (op.discards && result.status == LINNET_ERR_TRUNCATED) {
+        result.status = LINNET_OK;
+        result.length = 0;
+    }
+    report_receive(op, result, 0);
+    receives_.release(op);
+}
+
+void Endpoint::report_receive(const RecvOperation& op, const linnet_result_t& result, std::uint64_t more_flags) noexcept
+{
+    const bool success = result.status == LINNET_OK;
+    if (rx_cq_ != nullptr && (op.reports_success || !success || more_flags != 0)) {
+        const bool truncated = result.status == LINNET_ERR_TRUNCATED;
+        const std::size_t room = op.room - op.used;
+        CqEntry e;
+        e.told.op_context = op.context;
+        e.told.flags = op.kind | FI_RECV | more_flags;
+        if (success || truncated) {
+            e.told.flags |= (result.flags & LINNET_SEND_IMMEDIATE) != 0 ? FI_REMOTE_CQ_DATA : 0;
+            e.told.len = std::min<std::size_t>(result.length, room);
+            e.told.data = result.immediate;
+            e.told.tag = result.match_bits;
+            e.source = (caps_ & FI_SOURCE) != 0 ? address_of(result.peer) : FI_ADDR_NOTAVAIL;
+            e.overflow = truncated ? result.length - room : 0;
+        } else {
+            e.told.tag = op.tag;
+        }
+        e.told.buf = op.multi ? static_cast<char*>(op.iov[0].iov_base) + op.used : nullptr;
+        e.error = success ? 0 : fi_errno_of(result.status);
+        e.provider_error = success ? 0 : static_cast<int>(result.status);
+        rx_cq_->push(e);
+    }
+    count(kCountRecv, success);
+}
+
+// ---- cancel ----
+
+ssize_t Endpoint::cancel(void* context) noexcept
+{
+    RecvOperation* found = nullptr;
+    {
+        const std::lock_guard guard{posted_lock_};
+        RecvOperation* at = posted_;
+        while (at != nullptr && found == nullptr) {
+            // Too late for one whose completion is on its way; another may have the same context.
+            if (at->context == context && linnet_cancel(source_.context(), &at->request) == LINNET_OK) {
+                found = at;
+            }
+            at = at->next == posted_ ? nullptr : at->next;
+        }
+        if (found != nullptr) {
+            unlink(*found);
+            multis_.erase(std::remove(multis_.begin(), multis_.end(), found), multis_.end());
+        } else {
+            const auto held = std::find_if(held_.begin(), held_.end(), [&](const RecvOperation* op) { return op->context == context; });
+            if (held == held_.end()) {
+                return -FI_ENOENT;
+            }
+            found = *held;
+            held_.erase(held);
+        }
+        start_held();
+    }
+    linnet_result_t canceled{};
+    canceled.status = LINNET_ERR_CANCELED;
+    report_receive(*found, canceled, found->multi ? FI_MULTI_RECV : 0);
+    receives_.release(*found);
+    return FI_SUCCESS;
+}
+
+}   // namespace linnet::ofi

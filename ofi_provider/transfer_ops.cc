@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The many forms of send and receive, brought to one each.
+#include "transfer_ops.h"
+
+#include "endpoint.h"
+
+namespace linnet::ofi {
+
+namespace {
+// Flags that a msg call may bring; what else comes is refused, because the caller relies on it.
+constexpr std::uint64_t kSendMsgFlags = kTxOpFlags | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY;
+constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE;
+constexpr std::uint64_t kRecvTaggedFlags = FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+
+ssize_t send_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag, std::uint64_t data,
+                 void* context, std::uint64_t more) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return e.endpoint.send({{&iov, 1}, to, kind, tag, data, context, e.tx_flags | more, false});
+}
+
+ssize_t inject_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag, std::uint64_t data,
+                   std::uint64_t more) noexcept
+{
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return EndpointFid::of(f).endpoint.send({{&iov, 1}, to, kind, tag, data, nullptr, more, true});
+}
+
+ssize_t receive_one(fid_ep* f, std::uint64_t kind, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t tag, std::uint64_t ignore,
+                    void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    const iovec iov{buffer, bytes};
+    return e.endpoint.receive({{&iov, 1}, from, kind, tag, ignore, context, e.rx_flags});
+}
+
+// ---- fi_msg(3) ----
+
+ssize_t msg_recv(fid_ep* f, void* buffer, std::size_t bytes, void*, fi_addr_t from, void* context) noexcept
+{
+    return receive_one(f, FI_MSG, buffer, bytes, from, 0, 0, context);
+}
+ssize_t msg_recvv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t from, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.receive({{iov, count}, from, FI_MSG, 0, 0, context, e.rx_flags});
+}
+ssize_t msg_recvmsg(fid_ep* f, const fi_msg* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~(kRecvMsgFlags | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return EndpointFid::of(f).endpoint.receive({{m->msg_iov, m->iov_count}, m->addr, FI_MSG, 0, 0, m->context, flags});
+}
+ssize_t msg_send(fid_ep* f, const void* buffer, std::size_t bytes, void*, fi_addr_t to, void* context) noexcept
+{
+    return send_one(f, FI_MSG, buffer, bytes, to, 0, 0, context, 0);
+}
+ssize_t msg_sendv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t to, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.send({{iov, count}, to, FI_MSG, 0, 0, context, e.tx_flags, false});
+}
+ssize_t msg_sendmsg(fid_ep* f, const fi_msg* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~kSendMsgFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_MSG, 0, m->data, m->context, flags, false});
+}
+ssize_t msg_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to) noexcept { return inject_one(f, FI_MSG, buffer, bytes, to, 0, 0, 0); }
+ssize_t msg_senddata(fid_ep* f, const void* buffer, std::size_t bytes, void*, std::uint64_t data, fi_addr_t to, void* context) noexcept
+{
+    return send_one(f, FI_MSG, buffer, bytes, to, 0, data, context, FI_REMOTE_CQ_DATA);
+}
+ssize_t msg_injectdata(fid_ep* f, const void* buffer, std::size_t bytes, std::uint64_t data, fi_addr_t to) noexcept
+{
+    return inject_one(f, FI_MSG, buffer, bytes, to, 0, data, FI_REMOTE_CQ_DATA);
+}
+
+// ---- fi_tagged(3) ----
+
+ssize_t tag_recv(fid_ep* f, void* buffer, std::size_t bytes, void*, fi_addr_t from, std::uint64_t tag, std::uint64_t ignore, void* context) noexcept
+{
+    return receive_one(f, FI_TAGGED, buffer, bytes, from, tag, ignore, context);
+}
+ssize_t tag_recvv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t from, std::uint64_t tag, std::uint64_t ignore, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.receive({{iov, count}, from, FI_TAGGED, tag, ignore, context, e.rx_flags});
+}
+ssize_t tag_recvmsg(fid_ep* f, const fi_msg_tagged* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~kRecvTaggedFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return EndpointFid::of(f).endpoint.receive({{m->msg_iov, m->iov_count}, m->addr, FI_TAGGED, m->tag, m->ignore, m->context, flags});
+}
+ssize_t tag_send(fid_ep* f, const void* buffer, std::size_t bytes, void*, fi_addr_t to, std::uint64_t tag, void* context) noexcept
+{
+    return send_one(f, FI_TAGGED, buffer, bytes, to, tag, 0, context, 0);
+}
+ssize_t tag_sendv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t to, std::uint64_t tag, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.send({{iov, count}, to, FI_TAGGED, tag, 0, context, e.tx_flags, false});
+}
+ssize_t tag_sendmsg(fid_ep* f, const fi_msg_tagged* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~kSendMsgFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_TAGGED, m->tag, m->data, m->context, flags, false});
+}
+ssize_t tag_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag) noexcept
+{
+    return inject_one(f, FI_TAGGED, buffer, bytes, to, tag, 0, 0);
+}
+ssize_t tag_senddata(fid_ep* f, const void* buffer, std::size_t bytes, void*, std::uint64_t data, fi_addr_t to, std::uint64_t tag, void* context) noexcept
+{
+    return send_one(f, FI_TAGGED, buffer, bytes, to, tag, data, context, FI_REMOTE_CQ_DATA);
+}
+ssize_t tag_injectdata(fid_ep* f, const void* buffer, std::size_t bytes, std::uint64_t data, fi_addr_t to, std::uint64_t tag) noexcept
+{
+    return inject_one(f, FI_TAGGED, buffer, bytes, to, tag, data, FI_REMOTE_CQ_DATA);
+}
+}   // namespace
+
+fi_ops_msg* message_ops() noexcept
+{
+    static fi_ops_msg ops = {sizeof ops,  msg_recv,   msg_recvv,    msg_recvmsg,   msg_send,
+                             msg_sendv,   msg_sendmsg, msg_inject, msg_senddata, msg_injectdata};
+    return &ops;
+}
+
+fi_ops_tagged* tagged_ops() noexcept
+{
+    static fi_ops_tagged ops = {sizeof ops,  tag_recv,   tag_recvv,    tag_recvmsg,   tag_send,
+                                tag_sendv,   tag_sendmsg, tag_inject, tag_senddata, tag_injectdata};
+    return &ops;
+}
+
+fi_ops_rma* no_rma_ops() noexcept
+{
+    static fi_ops_rma ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported,
+                             unsupported, unsupported, unsupported, unsupported, unsupported};
+    return &ops;
+}
+
+fi_ops_atomic* no_atomic_ops() noexcept
+{
+    static fi_ops_atomic ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported, unsupported, unsupported,
+                                unsupported, unsupported, unsupported, unsupported, unsupported, unsupported, unsupported};
+    return &ops;
+}
+
+}   // namespace linnet::ofi

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The tables of data transfer functions that an endpoint shows to libfabric; static storage.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+
+#include "provider.h"
+
+namespace linnet::ofi {
+
+fi_ops_msg* message_ops() noexcept;
+fi_ops_tagged* tagged_ops() noexcept;
+fi_ops_rma* no_rma_ops() noexcept;
+fi_ops_atomic* no_atomic_ops() noexcept;
+
+// Stands for any function that we do not have.
+template <class R, class... Args>
+R unsupported(Args...) noexcept
+{
+    return -FI_ENOSYS;
+}
+
+}   // namespace linnet::ofi

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Endpoints: sending.
+#include <cstring>
+
+#include "cntr.h"
+#include "cq.h"
+#include "endpoint.h"
+
+namespace linnet::ofi {
+
+namespace {
+constexpr std::uint64_t kAcked = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE;
+
+std::uint32_t send_flags(const SendCall& call, bool copied) noexcept
+{
+    std::uint32_t f = (call.flags & FI_REMOTE_CQ_DATA) != 0 ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0;
+    if ((call.flags & FI_MATCH_COMPLETE) != 0) {
+        return f | LINNET_SEND_SYNC;
+    }
+    if (!call.silent && (call.flags & kAcked) != 0) {
+        return f | LINNET_SEND_ACKED;
+    }
+    return copied ? f | LINNET_SEND_COPY : f;
+}
+
+// Not accepted now, but perhaps later.
+bool retry(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s == LINNET_ERR_NO_MEMORY || s == LINNET_ERR_AGAIN; }
+}   // namespace
+
+ssize_t Endpoint::send(const SendCall& call) noexcept
+{
+    if (!enabled_) {
+        return -FI_EOPBADSTATE;
+    }
+    const linnet_peer_t peer = peers_.get(call.to);
+    if (peer == LINNET_PEER_UNKNOWN || call.bytes.count > kIovMax) {
+        return -FI_EINVAL;
+    }
+    const bool copied = call.silent || (call.flags & FI_INJECT) != 0;
+    const std::size_t length = call.bytes.total();
+    if (copied && length > kInjectMax) {
+        return -FI_EMSGSIZE;
+    }
+    SendOperation* const op = sends_.acquire();
+    if (op == nullptr) {
+        return -FI_EAGAIN;
+    }
+    op->endpoint = this;
+    op->context = call.silent ? nullptr : call.context;
+    op->kind = call.kind;
+    op->reports_success = !call.silent && (!tx_selective_ || (call.flags & FI_COMPLETION) != 0);
+    linnet_send_t s{};
+    s.peer = peer;
+    s.space = call.kind == FI_TAGGED ? kTaggedSpace : kMessageSpace;
+    s.match_bits = call.tag;
+    s.immediate = call.data;
+    s.flags = send_flags(call, copied);
+    s.done = on_sent;
+    s.done_arg = op;
+    if (copied) {
+        char* to = op->injected.data();
+        for (std::size_t i = 0; i < call.bytes.count; ++i) {
+            if (call.bytes.iov[i].iov_len != 0) {
+                std::memcpy(to, call.bytes.iov[i].iov_base, call.bytes.iov[i].iov_len);
+                to += call.bytes.iov[i].iov_len;
+            }
+        }
+        s.data.base = op->injected.data();
+        s.data.length = length;
+    } else {
+        s.data = op->data(call.bytes);
+    }
+    const linnet_status_t status = linnet_tag_send(source_.context(), &s, &op->request);
+    if (status == LINNET_IN_PROGRESS) {
+        return FI_SUCCESS;
+    }
+    if (retry(status) || status == LINNET_ERR_INVALID) {
+        sends_.release(*op);
+        return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
+    }
+    end_send(*op, status);
+    return FI_SUCCESS;
+}
+
+void Endpoint::on_sent(linnet_request_t*, void* arg) noexcept
+{
+    auto& op = *static_cast<SendOperation*>(arg);
+    op.endpoint->end_send(op, op.request.result.status);
+}
+
+// An operation that failed is reported, whether or not its success would have been.
+void Endpoint::end_send(SendOperation& op, linnet_status_t status) noexcept
+{
+    const bool success = status == LINNET_OK;
+    if (tx_cq_ != nullptr && (op.reports_success || !success)) {
+        CqEntry e;
+        e.told.op_context = op.context;
+        e.told.flags = op.kind | FI_SEND;
+        e.error = success ? 0 : fi_errno_of(status);
+        e.provider_error = success ? 0 : static_cast<int>(status);
+        tx_cq_->push(e);
+    }
+    sends_.release(op);
+    count(kCountSend, success);
+}
+
+}   // namespace linnet::ofi

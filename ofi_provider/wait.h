@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Waiting on a completion queue or counter: which endpoints feed it, how a thread sleeps until one does.
+//
+// What it is     The common half of Cq and Counter. An endpoint's operations end inside linnet_progress(), on the thread that called it; a
+//                Waitable makes the endpoints bound to it progress, and has a descriptor to sleep on.
+// Owner          The Cq or Counter that derives from it.
+// Threads        Any. Lock order: Waitable's sources > nothing of ours; nothing is held while the application or libfabric is called.
+// Blocking       sleep() alone.
+// Failure        open() returns an fi_errno; the rest cannot fail.
+//
+// How a sleeper is woken: the descriptor is an epoll set of the descriptors of all contexts that feed it, and a bell, an eventfd. A thread that
+// makes progress for a context wakes the others that sleep on it, because the context's descriptor is armed no more then, and they arm
+// it again; and who delivers a completion rings the bell of its queue. Both only when somebody sleeps.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "provider.h"
+
+namespace linnet::ofi {
+
+class Waitable;
+
+// A context and who sleeps on it; one per endpoint. Outlives its Waitables' use of it: attach and detach are calls of bind and close.
+class Source {
+public:
+    void open(linnet_context_t* context) noexcept;
+    void close() noexcept;
+    [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
+    // Runs completions. The number of events. With `idle` the caller has nothing better to do, and an uninterrupted row of such calls ends in
+    // short sleeps (setting sleep_max), if this is the only source of the process.
+    unsigned progress(bool idle = false) noexcept;
+    // Make the descriptor of the context ready to sleep on, for `who`. False: there is something to do first.
+    bool arm() noexcept;
+    void attach(Waitable& w);
+    void detach(Waitable& w) noexcept;
+
+private:
+    linnet_context_t* context_{nullptr};
+    std::atomic<bool> armed_{false};
+    std::mutex lock_;
+    std::vector<Waitable*> sleepers_;   // guarded by lock_: all that may sleep on this context
+};
+
+class Waitable {
+public:
+    Waitable() = default;
+    Waitable(const Waitable&) = delete;
+    Waitable& operator=(const Waitable&) = delete;
+
+    // For an object with this wait object. -FI_ENOSYS: not offered.
+    int open(fi_wait_obj kind) noexcept;
+    [[nodiscard]] fi_wait_obj kind() const noexcept { return kind_; }
+    [[nodiscard]] bool can_sleep() const noexcept { return kind_ != FI_WAIT_NONE; }
+    // FI_GETWAIT.
+    int get_wait(void* arg) noexcept;
+
+    // Endpoints that feed this object; the same one may be added several times.
+    int add_source(Source& source);
+    void remove_source(Source& source) noexcept;
+    [[nodiscard]] bool fed() noexcept;
+
+    // Makes all sources progress, unless another thread is doing so for this object.
+    unsigned progress(bool idle = false) noexcept;
+    // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
+    // the bell has been armed.
+    void sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
+    // fi_trywait(3): 0: the application may sleep on the wait object; -FI_EAGAIN.
+    int try_wait(const std::function<bool()>& ready);
+    // Something was delivered: wake who sleeps.
+    void wake() noexcept;
+    // The application has taken what was there.
+    void emptied() noexcept;
+
+protected:
+    ~Waitable();
+    // Asked by the thread behind FI_WAIT_MUTEX_COND.
+    virtual bool has_events() noexcept = 0;
+    // Before anything of the derived object goes.
+    void close() noexcept;
+
+private:
+    bool arm(const std::function<bool()>& ready);
+    void drain_bell() noexcept;
+    void ring() noexcept;
+    void run_signaller();
+
+    struct Fed {
+        Source* source;
+        unsigned bindings;
+    };
+
+    fi_wait_obj kind_{FI_WAIT_NONE};
+    int epoll_{-1};
+    int bell_{-1};
+    std::atomic<bool> sleeping_{false};
+    std::mutex sources_lock_;
+    std::vector<Fed> sources_;   // guarded by sources_lock_
+
+    // FI_WAIT_MUTEX_COND: a thread sleeps for the application, and signals.
+    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond_ = PTHREAD_COND_INITIALIZER;
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> signalled_{false};   // told, and not yet taken
+    std::thread signaller_;
+};
+
+}   // namespace linnet::ofi
