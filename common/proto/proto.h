@@ -129,6 +129,7 @@ private:
     void copy_retained(TxBlock& block) noexcept;
     Status cancel_send(SendRequest& r) noexcept;
     // receiving (recv.cc)
+    bool claim_arriving(Unexpected& u, RecvRequest& r) noexcept;
     Status deliver(Unexpected& u, RecvRequest& r) noexcept;
     Status delivered(Status status) noexcept;
     void fill_result(ResultRecord& to, const Unexpected& u) noexcept;

@@ -58,13 +58,21 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
         }
         u = static_cast<Unexpected*>(m);
         unlist(*u);
-        if (u->arriving) {
-            u->claimant = &r;
-            engine_.work_opened();
+        if (claim_arriving(*u, r)) {
             return Status::kInProgress;
         }
     }
     return delivered(deliver(*u, r));
+}
+
+// True while its payload is still coming: whoever reads it delivers it to `r`. Under its space's lock.
+bool Proto::claim_arriving(Unexpected& u, RecvRequest& r) noexcept
+{
+    if (u.arriving) {
+        u.claimant = &r;
+        engine_.work_opened();
+    }
+    return u.arriving;
 }
 
 // The end of a receive that found its message waiting: complete() never sees it.
@@ -200,9 +208,7 @@ Status Proto::recv_claimed(Unexpected& u, RecvRequest& r) noexcept
     r.spec = MatchSpec{u.source, u.bits, 0};
     {
         SpinLockGuard guard{u.space->lock};
-        if (u.arriving) {
-            u.claimant = &r;
-            engine_.work_opened();
+        if (claim_arriving(u, r)) {
             return Status::kInProgress;
         }
     }

@@ -249,10 +249,11 @@ Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const st
     return sent.status;
 }
 
+// To whom we were ever connected. A lane that is down just now opens again for it: the peer would take our silence for our death.
 void Proto::say_goodbye(Peer& peer) noexcept
 {
     MutexLock guard{peer.lock};
-    if (peer.down_reason() == Status::kOk && peer.lane_up()) {
+    if (peer.down_reason() == Status::kOk && peer.was_up()) {
         const Status ignored = send_control(peer, wire::PacketKind::kGoodbye, {});
         static_cast<void>(ignored);
     }

@@ -111,6 +111,7 @@ public:
     [[nodiscard]] Status down_reason() const noexcept { return down_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t endpoint_id() const noexcept { return endpoint_id_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool lane_up() const LINNET_REQUIRES(lock) { return links_[0].phase == LinkState::Phase::kUp; }
+    [[nodiscard]] bool was_up() const LINNET_REQUIRES(lock) { return was_up_; }   // the lane, at any time
     // Every message handed to send() has been acknowledged.
     [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock) { return retained_.empty(); }
     // Eager bytes that the peer may have sent in all (modulo 2^32); carried by every packet. Written by the user of the session, token held.

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the Linnet authors
 // Stress: two contexts, several threads each, messages of all kinds and sizes at once, while their connections are killed. Every byte, the order of every
 // stream and the end of every request are checked. LINNET_TEST_SOAK_SECONDS says how long; LINNET_TEST_SEED repeats the choices (not the schedule).
-#include <dirent.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -249,44 +248,6 @@ private:
     std::vector<unsigned char> spare_;
 };
 
-// The established TCP connections of this process.
-std::vector<int> connections()
-{
-    std::vector<int> found;
-    DIR* const dir = opendir("/proc/self/fd");
-    while (const dirent* entry = dir == nullptr ? nullptr : readdir(dir)) {
-        const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
-        sockaddr_storage peer{};
-        socklen_t bytes = sizeof peer;
-        if (entry->d_name[0] != '.' && getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.ss_family == AF_INET) {
-            found.push_back(fd);
-        }
-    }
-    if (dir != nullptr) {
-        closedir(dir);
-    }
-    return found;
-}
-
-// After the last kill both links shall be up again before anybody leaves: who finds a broken link and nobody at its other end reports a lost peer.
-void calm_down(Endpoint& a, linnet_peer_t to_b, Endpoint& b, linnet_peer_t to_a)
-{
-    std::this_thread::sleep_for(200ms);
-    const std::vector<unsigned char> out(1u << 20, 5);
-    std::vector<unsigned char> in_a(out.size());
-    std::vector<unsigned char> in_b(out.size());
-    Op send_a;
-    Op send_b;
-    Op recv_a;
-    Op recv_b;
-    a.recv(recv_a, to_b, 1, contiguous(in_a.data(), in_a.size()));
-    b.recv(recv_b, to_a, 1, contiguous(in_b.data(), in_b.size()));
-    a.send(send_a, to_b, 1, contiguous(out.data(), out.size()));
-    b.send(send_b, to_a, 1, contiguous(out.data(), out.size()));
-    EXPECT_TRUE(drive({&a, &b}, [&] { return send_a.complete() && send_b.complete() && recv_a.complete() && recv_b.complete(); }));
-    EXPECT_TRUE(in_a == out && in_b == out);
-}
-
 void traffic(bool kill)
 {
     const std::uint64_t seed = test_seed(7);
@@ -303,7 +264,7 @@ void traffic(bool kill)
             std::mt19937_64 random{seed};
             while (!over.load()) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{20 + random() % 200});
-                const std::vector<int> all = connections();
+                const std::vector<int> all = tcp_connections();
                 if (!all.empty()) {
                     kills += ::shutdown(all[random() % all.size()], random() % 2 == 0 ? SHUT_RDWR : SHUT_WR) == 0 ? 1 : 0;
                 }
@@ -327,7 +288,6 @@ void traffic(bool kill)
     EXPECT_TRUE(!kill || kills > 0);
     std::printf("%llu messages, %llu bytes, %llu receives canceled, %u connections killed\n", static_cast<unsigned long long>(outcome.messages.load()),
                 static_cast<unsigned long long>(outcome.bytes.load()), static_cast<unsigned long long>(outcome.canceled.load()), kills);
-    calm_down(a, to_b, b, to_a);
     EXPECT_EQ(linnet_context_flush(a.context(), 5'000'000'000), LINNET_OK);
     EXPECT_EQ(linnet_context_flush(b.context(), 5'000'000'000), LINNET_OK);
 }

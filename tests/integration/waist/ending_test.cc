@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // The end of a context while messages are on their way, and a child of fork() that comes and goes meanwhile.
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,36 @@ TEST_P(Ending, WithTrafficInFlightIsBoundedAndTouchesNothingAfterwards)
     }
 }
 INSTANTIATE_TEST_SUITE_P(Of, Ending, ::testing::Bool(), [](const auto& which) { return std::string{which.param ? "TheSender" : "TheReceiver"}; });
+
+// Without the goodbye the other side would take the end of its connection for a death, and say so.
+TEST(Goodbye, IsSaidThoughTheConnectionIsBrokenJustThen)
+{
+    for (int round = 0; round < 5; ++round) {
+        Endpoint b{{{"transports", "tcp"}}};
+        Endpoint a{{{"transports", "tcp"}}};
+        const linnet_peer_t to_b = a.add(b);
+        const linnet_peer_t to_a = b.add(a);
+        const auto out = pattern(100);
+        std::vector<unsigned char> in(out.size());
+        Op send;
+        Op recv;
+        Op never;
+        b.recv(recv, to_a, 7, contiguous(in.data(), in.size()));
+        b.recv(never, to_a, 8, contiguous(in.data(), in.size()));
+        a.send(send, to_b, 7, contiguous(out.data(), out.size()));
+        ASSERT_TRUE(drive({&a, &b}, [&] { return send.complete() && recv.complete(); }));
+        ASSERT_EQ(linnet_context_flush(a.context(), 5'000'000'000), LINNET_OK);
+        for (const int fd : tcp_connections()) {
+            ASSERT_EQ(::shutdown(fd, SHUT_RDWR), 0);
+        }
+        for (int i = 0; i < round; ++i) {   // to find it broken, or not yet
+            a.progress();
+        }
+        a.close();
+        ASSERT_TRUE(drive({&b}, [&] { return never.done == 1; }));
+        EXPECT_EQ(never.status(), LINNET_ERR_PEER_DOWN);
+    }
+}
 
 // The child's copy of the context is dead, says so, and can be closed without a word to the peers.
 TEST(Fork, LeavesTheParentUnharmedAndTheChildWithADeadContext)

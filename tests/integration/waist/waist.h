@@ -3,9 +3,12 @@
 // What a host needs to use linnet.h in a test: a context that closes itself, requests that count their completions.
 #pragma once
 
+#include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -154,6 +157,25 @@ inline bool drive(std::initializer_list<Endpoint*> endpoints, const std::functio
         }
     }
     return true;
+}
+
+// The established TCP connections of this process, to be cut with shutdown().
+inline std::vector<int> tcp_connections()
+{
+    std::vector<int> found;
+    DIR* const dir = opendir("/proc/self/fd");
+    while (const dirent* entry = dir == nullptr ? nullptr : readdir(dir)) {
+        const int fd = static_cast<int>(std::strtol(entry->d_name, nullptr, 10));
+        sockaddr_storage peer{};
+        socklen_t bytes = sizeof peer;
+        if (entry->d_name[0] != '.' && getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 && peer.ss_family == AF_INET) {
+            found.push_back(fd);
+        }
+    }
+    if (dir != nullptr) {
+        closedir(dir);
+    }
+    return found;
 }
 
 inline std::vector<unsigned char> pattern(std::size_t bytes, unsigned seed = 1)
