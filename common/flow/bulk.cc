@@ -190,16 +190,17 @@ BulkRx::Arrived BulkRx::arrive(std::uint32_t number, const wire::BlockHead& head
         return {Verdict::kDuplicate};
     }
     const unsigned index = head.index.get();
-    const std::size_t blocks = wire::train_blocks(head.bulk.body_bytes.get(), head.block_bytes.get());
+    const std::size_t part = head.part.get();
+    const std::size_t all = wire::train_bytes(head.bulk.body_bytes.get(), head.block_bytes.get(), part);
+    const std::size_t blocks = all == 0 && part != 0 ? 0 : wire::train_blocks(all, head.block_bytes.get());
     if (!wire::bulk_head_ok(head.bulk) || index >= blocks) {
         return {Verdict::kMismatch};
     }
     TrainRx*& t = trains_[number % kTrains];
     const bool fresh = t == nullptr;
-    if (!fresh && (t->block_bytes != head.block_bytes.get() || std::memcmp(&t->head, &head.bulk, sizeof head.bulk) != 0)) {
+    if (!fresh && (t->block_bytes != head.block_bytes.get() || t->part != part || std::memcmp(&t->head, &head.bulk, sizeof head.bulk) != 0)) {
         return {Verdict::kMismatch};
     }
-    const std::size_t all = head.bulk.body_bytes.get();
     const std::size_t from = std::size_t{index} * head.block_bytes.get();
     if (payload_bytes != std::min<std::size_t>(head.block_bytes.get(), all - from)) {
         return {Verdict::kMismatch};
@@ -211,6 +212,8 @@ BulkRx::Arrived BulkRx::arrive(std::uint32_t number, const wire::BlockHead& head
         }
         t->number = number;
         t->head = head.bulk;
+        t->bytes = all;
+        t->part = static_cast<std::uint16_t>(part);
         t->blocks = static_cast<std::uint16_t>(blocks);
         t->block_bytes = head.block_bytes.get();
         ++open_;

@@ -52,8 +52,9 @@ private:
 struct TrainTx {
     std::uint32_t number{0};
     wire::BulkHead head;
-    std::span<const std::byte> payload;
+    std::span<const std::byte> payload;   // of this part
     void* cookie{nullptr};
+    std::uint16_t part{0};
     std::uint16_t blocks{0};
     std::uint16_t block_bytes{0};
     std::uint16_t next{0};           // blocks before it have been sent at least once
@@ -124,9 +125,11 @@ struct TrainRx : QueueLink {
 
     std::uint32_t number{0};
     wire::BulkHead head;
+    std::size_t bytes{0};           // of this part of the packet
     std::byte* to{nullptr};
     std::size_t room{0};
     void* cookie{nullptr};
+    std::uint16_t part{0};
     bool landing_known{false};
     bool ask{false};                // a pull is owed
     bool ask_again{false};          // and it is a repetition
@@ -143,7 +146,7 @@ struct TrainRx : QueueLink {
     std::uint8_t silence{0};               // questions in a row that nothing answered
     BlockSet got;
 
-    [[nodiscard]] std::size_t landed() const noexcept { return std::min<std::size_t>(room, head.body_bytes.get()); }
+    [[nodiscard]] std::size_t landed() const noexcept { return std::min(room, bytes); }
 };
 
 class BulkRx {

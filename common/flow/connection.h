@@ -54,6 +54,7 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     bool mac{false};
     SipKey mac_key{};
     void* route{nullptr};
+    std::size_t frame_bytes{0};   // what this path and the peer take
     std::unique_ptr<Lane> lane;   // one of these two
     std::unique_ptr<Bulk> bulk;
 

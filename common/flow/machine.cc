@@ -92,6 +92,7 @@ Result<ConnectionId> Machine::add(const Opening& opening, TimePoint now)
         c->mac = opening.mac;
         c->mac_key = opening.mac_key;
         c->route = opening.route;
+        c->frame_bytes = config_.frame_bytes;
         c->limit = opening.first_number + config_.first_credit;
         c->line.start(opening.first_number, config_.first_credit);
         c->told_limit = c->line.limit();
@@ -110,13 +111,14 @@ std::uint64_t Machine::wire_id(ConnectionId id) const noexcept
     return c != nullptr ? c->own_wire_id : 0;
 }
 
-void Machine::connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now) noexcept
+void Machine::connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes) noexcept
 {
     Connection* const c = get(id);
     if (c == nullptr || c->phase != Connection::Phase::kOpening) {
         return;
     }
     c->phase = Connection::Phase::kUp;
+    c->frame_bytes = std::clamp(frame_bytes, std::min(kLeastFrameBytes, config_.frame_bytes), config_.frame_bytes);
     c->peer_wire_id = peer_id;
     c->peer_incarnation = peer_incarnation;
     c->heard = now;
@@ -188,6 +190,18 @@ Event Machine::take_back(ConnectionId id) noexcept
     return {};
 }
 
+std::size_t Machine::lane_payload(ConnectionId id) const noexcept
+{
+    const Connection* const c = get(id);
+    return c != nullptr ? lane_payload_of(c->frame_bytes) : 0;
+}
+
+std::size_t Machine::block_payload(ConnectionId id) const noexcept
+{
+    const Connection* const c = get(id);
+    return c != nullptr ? lane_payload_of(c->frame_bytes) - sizeof(wire::BlockHead) : 0;
+}
+
 TimePoint Machine::last_heard(ConnectionId id) const noexcept
 {
     const Connection* const c = get(id);
@@ -214,8 +228,9 @@ bool Machine::write_lane(ConnectionId id, std::span<const std::byte> head, std::
     if (c == nullptr || c->lane == nullptr || c->phase == Connection::Phase::kClosing) {
         return false;
     }
-    LINNET_ASSERT(head.size() + payload.size() <= lane_packet_max());
-    if (!c->lane->tx.write(head, payload, lane_payload(), tx_pool_)) {
+    const std::size_t frame_payload = lane_payload_of(c->frame_bytes);
+    LINNET_ASSERT(head.size() + payload.size() <= frame_payload * (kLaneWindow / 2));
+    if (!c->lane->tx.write(head, payload, frame_payload, tx_pool_)) {
         c->refused = true;
         if (!static_cast<ListLinkOf<5>&>(*c).linked()) {
             unbuffered_.push_back(*c);
@@ -226,13 +241,14 @@ bool Machine::write_lane(ConnectionId id, std::span<const std::byte> head, std::
     return true;
 }
 
-Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
+Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie, unsigned part) noexcept
 {
     Connection* const c = get(id);
     if (c == nullptr || c->bulk == nullptr || c->phase == Connection::Phase::kClosing) {
         return Status::kPeerDown;
     }
-    LINNET_ASSERT(payload.size() <= train_max() && head.body_bytes.get() == payload.size());
+    const std::size_t block_bytes = lane_payload_of(c->frame_bytes) - sizeof(wire::BlockHead);
+    LINNET_ASSERT(payload.size() == wire::train_bytes(head.body_bytes.get(), block_bytes, part));
     TrainTx* const t = c->bulk->tx.full(config_.trains_open) ? nullptr : trains_tx_.create();
     if (t == nullptr) {
         c->refused = true;
@@ -244,8 +260,9 @@ Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span
     t->head = head;
     t->payload = payload;
     t->cookie = cookie;
-    t->block_bytes = static_cast<std::uint16_t>(block_payload());
-    t->blocks = static_cast<std::uint16_t>(wire::train_blocks(payload.size(), block_payload()));
+    t->part = static_cast<std::uint16_t>(part);
+    t->block_bytes = static_cast<std::uint16_t>(block_bytes);
+    t->blocks = static_cast<std::uint16_t>(wire::train_blocks(payload.size(), block_bytes));
     c->bulk->tx.add(*t);
     want_send(*c);
     return Status::kInProgress;

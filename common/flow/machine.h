@@ -96,12 +96,15 @@ struct Received {
     std::span<const std::byte> lane;          // in order: hand it on now
     const wire::BulkHead* landing{nullptr};   // where does this train go? Valid until land()
     std::uint32_t train{0};
+    std::uint16_t part{0};                    // of the bulk packet
+    std::uint32_t part_bytes{0};
+    std::uint32_t part_offset{0};
 };
 
 class Machine {
 public:
     struct Config {
-        std::size_t frame_bytes{1472};         // head and payload: what one datagram or Ethernet frame takes
+        std::size_t frame_bytes{1472};         // head and payload: the most that one datagram or Ethernet frame takes on any path
         std::uint32_t ring_frames{256};        // places of the receive ring, measured; a veth holds 256
         std::uint32_t control_reserve{32};     // of them never lent, so that acknowledgements and pulls find room
         std::uint32_t first_credit{2};         // what a peer may send before it was granted anything
@@ -134,22 +137,27 @@ public:
     // A connection that can receive nothing yet. Its number on the wire, which the peer must put into its frames, is wire_id(). kNoMemory.
     [[nodiscard]] Result<ConnectionId> add(const Opening& opening, TimePoint now);
     [[nodiscard]] std::uint64_t wire_id(ConnectionId id) const noexcept;
-    // What the peer said when the connection was opened.
-    void connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now) noexcept;
+    // What the peer said when the connection was opened. `frame_bytes`: what the path and the peer take, at most and by default the configured size.
+    void connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes = SIZE_MAX) noexcept;
     void close(ConnectionId id) noexcept;
     [[nodiscard]] Event take_back(ConnectionId id) noexcept;   // kNone: the connection is gone
     [[nodiscard]] TimePoint last_heard(ConnectionId id) const noexcept;
     [[nodiscard]] std::size_t connections() const noexcept { return live_; }
 
     // ---- sending ----
-    [[nodiscard]] std::size_t lane_payload() const noexcept { return config_.frame_bytes - sizeof(wire::FrameHead) - wire::kMacBytes; }
+    // Of the configured frame size; a connection may have a smaller one.
+    static constexpr std::size_t kLeastFrameBytes = 256;
+    [[nodiscard]] std::size_t lane_payload() const noexcept { return lane_payload_of(config_.frame_bytes); }
     [[nodiscard]] std::size_t block_payload() const noexcept { return lane_payload() - sizeof(wire::BlockHead); }
     [[nodiscard]] std::size_t lane_packet_max() const noexcept { return lane_payload() * (kLaneWindow / 2); }
     [[nodiscard]] std::size_t train_max() const noexcept { return block_payload() * wire::kMaxTrainBlocks; }
-    // A lane packet of at most lane_packet_max(). False: no room, kWritable comes.
+    [[nodiscard]] std::size_t lane_payload(ConnectionId id) const noexcept;   // 0: no such connection
+    [[nodiscard]] std::size_t block_payload(ConnectionId id) const noexcept;
+    // A lane packet, or a piece of one, of at most half a window of frames. False: no room, kWritable comes.
     [[nodiscard]] bool write_lane(ConnectionId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
-    // A bulk packet of at most train_max(), borrowed until kBulkSent. kAgain: too many open, kWritable comes.
-    [[nodiscard]] Status give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept;
+    // A bulk packet, or a part of one (wire::train_bytes() with block_payload(id) says which bytes), borrowed until kBulkSent. kAgain: too many open,
+    // kWritable comes.
+    [[nodiscard]] Status give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie, unsigned part = 0) noexcept;
     // Returns how many of `out` were filled; 0: nothing to send.
     [[nodiscard]] std::size_t produce(TimePoint now, std::span<TxFrame> out) noexcept;
     void not_sent(std::span<const TxFrame> frames) noexcept;
@@ -158,7 +166,7 @@ public:
 
     // ---- receiving ----
     [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now) noexcept;
-    // More of the lane, kept since it came too early. Valid until the next call of the machine.
+    // More of the lane, kept since it came too early. Valid until the next receive() or more_lane().
     [[nodiscard]] bool more_lane(ConnectionId id, std::span<const std::byte>& bytes) noexcept;
     // The answer to Received::landing; places the block that asked. `to` null or room short: the rest is discarded.
     void land(const Received& asked, std::byte* to, std::size_t room, void* cookie, TimePoint now) noexcept;
@@ -182,6 +190,10 @@ public:
 private:
     static constexpr std::uint32_t kMaxConnections = 1u << 20;
     // ---- table (machine.cc) ----
+    [[nodiscard]] static constexpr std::size_t lane_payload_of(std::size_t frame_bytes) noexcept
+    {
+        return frame_bytes - sizeof(wire::FrameHead) - wire::kMacBytes;
+    }
     [[nodiscard]] Connection* get(ConnectionId id) const noexcept;
     [[nodiscard]] Connection* by_wire(std::uint64_t wire_id) const noexcept;
     void queue_event(Connection& c) noexcept;

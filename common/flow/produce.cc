@@ -129,6 +129,7 @@ void Machine::data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept
         f.index = p.index;
         block.index.set(p.index);
         block.block_bytes.set(p.train->block_bytes);
+        block.part.set(p.train->part);
         block.bulk = p.train->head;
         extra = std::as_bytes(std::span{&block, 1});
         again = p.again;

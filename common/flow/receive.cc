@@ -365,6 +365,9 @@ void Machine::receive_block(Connection& c, const wire::FrameHead& h, std::span<c
     if (!a.train->landing_known) {
         r.landing = &a.train->head;
         r.train = a.train->number;
+        r.part = a.train->part;
+        r.part_bytes = static_cast<std::uint32_t>(a.train->bytes);
+        r.part_offset = static_cast<std::uint32_t>(wire::train_offset(a.train->block_bytes, a.train->part));
         pending_payload_ = payload;
         pending_index_ = head.index.get();
         return;

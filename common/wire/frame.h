@@ -27,7 +27,7 @@ enum class FrameKind : std::uint8_t {
     kBlock = 4,   // BlockHead, then one block of a train
     kPull = 5,    // PullHead, then a bitmap of the blocks that the receiver still misses
     kReset = 6,   // the connection is not known here: `connection` and `number` repeat `connection` and `source` of the frame that is answered
-    kOpen = 7,    // opening: a hello, welcome, confirm or reject packet (wire/hello.h)
+    kOpen = 7,    // OpenHead, then a hello, welcome, confirm or reject packet (wire/hello.h)
 };
 
 namespace frame_flag {
@@ -66,12 +66,14 @@ static_assert(std::is_trivially_copyable_v<FrameHead> && std::is_standard_layout
 
 inline constexpr std::size_t kMacBytes = 8;
 
-// A train is the payload of one bulk packet, cut into blocks of equal size but the last. Each frame can begin the landing: it carries the bulk head.
+// A train is the payload of one bulk packet, cut into blocks of equal size but the last; a packet that has more than kMaxTrainBlocks of them is several
+// trains, its parts, each but the last of full length. Each frame can begin the landing: it carries the bulk head.
 struct BlockHead {
     le16 index;          // of this block
     le16 block_bytes;    // of every block but the last
-    le32 reserved;       // zero
-    BulkHead bulk;       // body_bytes: of the whole train
+    le16 part;           // which part of the bulk packet this train is
+    le16 reserved;       // zero
+    BulkHead bulk;       // body_bytes: of the whole packet
 };
 static_assert(sizeof(BlockHead) == 32 && alignof(BlockHead) == 1);
 
@@ -82,10 +84,38 @@ struct PullHead {
 };
 static_assert(sizeof(PullHead) == 8 && alignof(PullHead) == 1);
 
+// How a connection is opened. The opener repeats hello until it hears welcome or a rejection, and confirm until it hears the last step or anything else on
+// the connection; the acceptor only answers.
+enum class OpenStep : std::uint8_t {
+    kNone = 0,
+    kHello = 1,     // to no connection yet
+    kWelcome = 2,   // also carries a rejection; then `own` is zero
+    kConfirm = 3,
+    kUp = 4,        // the confirm was taken; no packet
+};
+struct OpenHead {
+    OpenStep step{OpenStep::kNone};
+    std::uint8_t role{0};      // LinkRole
+    le16 frame_bytes;          // the largest frame, head and payload, that the sender wants to get
+    le16 bytes;                // of the packet that follows
+    le16 reserved;             // zero
+    le64 own;                  // the sender's name of the connection: goes into FrameHead::connection of all that is sent to it
+};
+static_assert(sizeof(OpenHead) == 16 && alignof(OpenHead) == 1);
+
 inline constexpr std::size_t kMaxTrainBlocks = 1024;
 inline constexpr std::size_t kTrainWords = kMaxTrainBlocks / 64;
 // The longest head of a frame with everything optional: what precedes payload.
 inline constexpr std::size_t kMaxFrameHead = sizeof(FrameHead) + kMacBytes + sizeof(PullHead) + kTrainWords * sizeof(le64);
+
+// Where a part begins in its packet, and how long it is; 0 also for a part that is not there.
+[[nodiscard]] constexpr std::size_t train_offset(std::size_t block_bytes, std::size_t part) noexcept { return part * block_bytes * kMaxTrainBlocks; }
+[[nodiscard]] constexpr std::size_t train_bytes(std::size_t packet_bytes, std::size_t block_bytes, std::size_t part) noexcept
+{
+    const std::size_t from = train_offset(block_bytes, part);
+    const std::size_t rest = from < packet_bytes ? packet_bytes - from : 0;
+    return rest < block_bytes * kMaxTrainBlocks ? rest : block_bytes * kMaxTrainBlocks;
+}
 
 // Blocks of a train; 0: no such train can be. An empty train is one empty block.
 [[nodiscard]] constexpr std::size_t train_blocks(std::size_t bytes, std::size_t block_bytes) noexcept

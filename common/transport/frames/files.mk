@@ -5,4 +5,10 @@
 noinst_LTLIBRARIES += liblinnet-transport-frames.la
 liblinnet_la_LIBADD += liblinnet-transport-frames.la
 liblinnet_transport_frames_la_SOURCES = \
-    transport/frames/port.h
+    transport/frames/frame_transport.cc \
+    transport/frames/frame_transport.h \
+    transport/frames/link.h \
+    transport/frames/opening.cc \
+    transport/frames/port.h \
+    transport/frames/receive.cc \
+    transport/frames/send.cc

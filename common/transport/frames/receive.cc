@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// FrameTransport: receiving. Packets are handed up from the frame that brought them; what is longer than a frame goes where the sink wants it, a copy each.
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "transport/frames/frame_transport.h"
+
+namespace linnet::frames {
+
+namespace {
+
+[[nodiscard]] wire::FrameKind kind_of(std::span<const std::byte> frame) noexcept
+{
+    return frame.size() < sizeof(wire::FrameHead) ? wire::FrameKind::kNone : static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]);
+}
+// Frames about connections, not within one.
+[[nodiscard]] bool about_connection(wire::FrameKind kind) noexcept { return kind == wire::FrameKind::kOpen || kind == wire::FrameKind::kReset; }
+
+}   // namespace
+
+// The lock is held over as many frames as need nothing of the sink.
+unsigned FrameTransport::handle(Channel& ch, std::span<const RxFrame> frames) noexcept
+{
+    unsigned done = 0;
+    for (std::size_t i = 0; i < frames.size() && !closed_;) {
+        const wire::FrameKind kind = kind_of(frames[i].bytes);
+        if (about_connection(kind)) {
+            kind == wire::FrameKind::kOpen ? open_frame_arrived(ch, frames[i]) : reset_arrived(ch, frames[i].bytes);
+            ++i;
+            ++done;
+            continue;
+        }
+        flow::Received r;
+        Link* link = nullptr;
+        {
+            MutexLock lock{ch.lock};
+            while (i < frames.size() && !about_connection(kind_of(frames[i].bytes))) {
+                r = ch.machine->receive(frames[i++].bytes, now_);
+                ++done;
+                if (!r.lane.empty() || r.landing != nullptr || r.drop == flow::Drop::kUnknown) {
+                    break;
+                }
+            }
+            link = link_of(ch, r.connection);
+        }
+        if (r.drop == flow::Drop::kUnknown) {
+            wire::FrameHead head;
+            std::memcpy(&head, frames[i - 1].bytes.data(), sizeof head);
+            answer_unknown(ch, head, port_->source(ch.number, frames[i - 1]));
+        } else if (link != nullptr && !r.lane.empty()) {
+            static_cast<void>(lane_arrived(ch, *link, r.lane));
+        } else if (link != nullptr && r.landing != nullptr) {
+            const LinkId id = link->id;
+            static_cast<void>(take_events(ch));   // the end of the packet before it
+            if (link->id == id) {
+                train_begins(ch, *link, r);
+            }
+        }
+    }
+    return done;
+}
+
+// ---- lane ----
+
+// The piece in this frame, and what was kept since it had come too early.
+unsigned FrameTransport::lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes) noexcept
+{
+    const LinkId id = link.id;
+    const flow::ConnectionId connection = link.connection;
+    unsigned done = 0;
+    for (bool more = true; more;) {
+        done += feed(link, bytes);
+        if (link.id != id || closed_) {
+            break;
+        }
+        MutexLock lock{ch.lock};
+        more = ch.machine->more_lane(connection, bytes);
+    }
+    return done;
+}
+
+unsigned FrameTransport::feed(Link& link, std::span<const std::byte> bytes) noexcept
+{
+    const LinkId id = link.id;
+    unsigned done = 0;
+    while (!bytes.empty()) {
+        std::size_t used = 0;
+        if (link.body.in_body) {
+            used = feed_body(link, bytes);
+        } else if (link.head_bytes != 0 || bytes.size() < sizeof(wire::PacketHead)) {
+            used = feed_head(link, bytes);
+        } else {
+            wire::PacketHead head;
+            std::memcpy(&head, bytes.data(), sizeof head);
+            if (!lane_head_ok(link, head)) {
+                return done;
+            }
+            const std::size_t total = sizeof head + head.body_bytes.get();
+            const std::size_t heads = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
+            if (bytes.size() >= total) {
+                used = total;
+                sink_->on_packet(id, link.peer, bytes.first(total));
+            } else if (bytes.size() >= heads) {
+                used = heads;
+                begin_body(link, bytes.first(heads), total - heads);
+            } else {
+                used = feed_head(link, bytes);
+            }
+        }
+        ++done;
+        if (link.id != id || closed_) {
+            return done;
+        }
+        bytes = bytes.subspan(used);
+    }
+    return done;
+}
+
+bool FrameTransport::lane_head_ok(Link& link, const wire::PacketHead& head) noexcept
+{
+    if (wire::lane_head_ok(head) && sizeof head + head.body_bytes.get() <= caps_.lane_packet_max) {
+        return true;
+    }
+    counters_.add(Counter::kProtocolErrors);
+    end_link(link, true, Status::kProtocol, describe(link, "received what is no packet", 0));
+    return false;
+}
+
+// A head that frames have cut. Returns how many of `bytes` belong to it.
+std::size_t FrameTransport::feed_head(Link& link, std::span<const std::byte> bytes) noexcept
+{
+    const auto take = [&](std::size_t wanted) {
+        const std::size_t n = std::min(bytes.size(), wanted - link.head_bytes);
+        std::memcpy(link.head.data() + link.head_bytes, bytes.data(), n);
+        link.head_bytes = static_cast<std::uint8_t>(link.head_bytes + n);
+        bytes = bytes.subspan(n);
+        return n;
+    };
+    wire::PacketHead head;
+    std::size_t used = 0;
+    if (link.head_bytes < sizeof head) {
+        used = take(sizeof head);
+        if (link.head_bytes < sizeof head) {
+            return used;
+        }
+    }
+    std::memcpy(&head, link.head.data(), sizeof head);
+    if (!lane_head_ok(link, head)) {
+        return used;
+    }
+    const std::size_t heads = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
+    used += take(heads);
+    if (link.head_bytes < heads) {
+        return used;
+    }
+    link.head_bytes = 0;
+    const std::size_t payload = sizeof head + head.body_bytes.get() - heads;
+    if (payload == 0) {
+        sink_->on_packet(link.id, link.peer, std::span{link.head}.first(heads));
+    } else {
+        begin_body(link, std::span{link.head}.first(heads), payload);
+    }
+    return used;
+}
+
+void FrameTransport::begin_body(Link& link, std::span<const std::byte> head, std::size_t payload_bytes) noexcept
+{
+    const LinkId id = link.id;
+    const Landing landing = sink_->on_packet_begin(id, link.peer, head, payload_bytes);
+    if (link.id == id) {
+        link.body = {true, landing, payload_bytes, 0};
+    }
+}
+
+std::size_t FrameTransport::feed_body(Link& link, std::span<const std::byte> bytes) noexcept
+{
+    RxBody& body = link.body;
+    const std::size_t n = std::min(bytes.size(), body.body_left);
+    const std::size_t wanted = std::min(n, body.landing.room - body.landed);
+    if (wanted != 0) {
+        std::memcpy(body.landing.to + body.landed, bytes.data(), wanted);
+    }
+    body.landed += wanted;
+    body.body_left -= n;
+    if (body.body_left == 0) {
+        const RxBody whole = std::exchange(body, {});
+        sink_->on_packet_end(link.id, link.peer, whole.landing.cookie, whole.landed, true);
+    }
+    return n;
+}
+
+// ---- bulk ----
+
+// Trains come one after the other: a packet is over before the next one begins, and so is each of its parts.
+void FrameTransport::train_begins(Channel& ch, Link& link, const flow::Received& r) noexcept
+{
+    const LinkId id = link.id;
+    const wire::BulkHead head = *r.landing;
+    const bool begins = r.part == 0 && !link.body.in_body;
+    const bool goes_on = r.part != 0 && link.body.in_body && r.part == link.bulk.next_part && std::memcmp(&head, &link.bulk.head, sizeof head) == 0;
+    if (!begins && !goes_on) {
+        counters_.add(Counter::kProtocolErrors);
+        end_link(link, true, Status::kProtocol, describe(link, "received bulk data out of its order", 0));
+        return;
+    }
+    if (begins) {
+        const Landing landing = sink_->on_bulk_begin(id, link.peer, head);
+        if (link.id != id || closed_) {
+            return;
+        }
+        link.body = {true, landing, head.body_bytes.get(), 0};
+        link.bulk = {head, 0};
+    }
+    ++link.bulk.next_part;
+    const Landing& to = link.body.landing;
+    const std::size_t at = std::min<std::size_t>(r.part_offset, to.room);
+    void* const bytes = reinterpret_cast<void*>(std::uintptr_t{r.part_bytes});   // comes back when the part is there
+    MutexLock lock{ch.lock};
+    ch.machine->land(r, at < to.room ? to.to + at : nullptr, to.room - at, bytes, now_);
+}
+
+void FrameTransport::train_done(Link& link, const flow::Event& e) noexcept
+{
+    RxBody& body = link.body;
+    body.landed += e.landed;
+    body.body_left -= std::min<std::size_t>(reinterpret_cast<std::uintptr_t>(e.cookie), body.body_left);
+    if (body.body_left == 0 && body.in_body) {
+        const RxBody whole = std::exchange(body, {});
+        sink_->on_bulk_end(link.id, link.peer, whole.landing.cookie, whole.landed, true);
+    }
+}
+
+}   // namespace linnet::frames
