@@ -23,6 +23,7 @@ enum class SettingId : std::uint8_t {
     kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kLocalRanks,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
+    kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
     kDescriptorReserve, kExpectedPeers,
     kLogLevel, kStatsPage, kTraceEvents, kLabel,
     kCount
@@ -55,7 +56,7 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 // br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
-     "Comma-separated transports that may be used, the best one for each peer: shm, tcp; auto means tcp.", false},
+     "Comma-separated transports that may be used, the best one for each peer: shm, udp, tcp; auto means tcp.", false},
     {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,
      "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) to use; when set, only these, and net_exclude is ignored.", false},
     {SettingId::kNetExclude, "net_exclude", SettingKind::kText,
@@ -110,6 +111,15 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
 
     {SettingId::kShmPull, "shm_pull", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether long messages within a host are read straight out of the sender's memory where the system permits it.", true},
+
+    {SettingId::kUdpPortMin, "udp_port_min", SettingKind::kInteger, "0", 0, 65535, nullptr,
+     "Lowest UDP port to be called at; 0 means any.", false},
+    {SettingId::kUdpPortMax, "udp_port_max", SettingKind::kInteger, "0", 0, 65535, nullptr,
+     "Highest UDP port to be called at; 0 means any.", false},
+    {SettingId::kUdpQueue, "udp_queue", SettingKind::kSize, "4m", 64 * detail::kKi, detail::kGi / 2, nullptr,
+     "Bytes that the kernel is asked to queue for each UDP socket; it grants at most net.core.rmem_max.", true},
+    {SettingId::kUdpSegment, "udp_segment", SettingKind::kBool, "on", 0, 0, nullptr,
+     "Whether the kernel may be given several datagrams in one piece, to cut them apart.", true},
 
     {SettingId::kDescriptorReserve, "descriptor_reserve", SettingKind::kInteger, "64", 0, 1048576, nullptr,
      "File descriptors that are left to the application when connections are opened.", true},

@@ -8,6 +8,7 @@
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
+#include "transport/udp/udp_port.h"
 
 namespace linnet::core {
 
@@ -21,9 +22,10 @@ std::unique_ptr<Transport> make(const TransportEnv& e)
 
 std::span<const TransportRow> transport_table() noexcept
 {
-    static constexpr std::array<TransportRow, 3> kTable{{
+    static constexpr std::array<TransportRow, 4> kTable{{
         {"loopback", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
         {"shm", false, make<shm::ShmTransport>},
+        {"udp", false, make<udp::UdpTransport>},
         {"tcp", true, make<tcp::TcpTransport>},
     }};
     return kTable;

@@ -42,5 +42,7 @@ liblinnet_sys_la_SOURCES = \
     sys/timer_fd.h \
     sys/topology.cc \
     sys/topology.h \
+    sys/udp_socket.cc \
+    sys/udp_socket.h \
     sys/unix_socket.cc \
     sys/unix_socket.h

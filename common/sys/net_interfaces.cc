@@ -5,6 +5,8 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <memory>
 
 #include "sys/error.h"
+#include "sys/fd.h"
 
 namespace linnet {
 
@@ -58,6 +61,13 @@ void ask_sysfs(NetInterface& i)
     }
 }
 
+unsigned mtu_of(const Fd& any_socket, const std::string& name) noexcept
+{
+    ::ifreq request{};
+    name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+    return ::ioctl(any_socket.get(), SIOCGIFMTU, &request) == 0 && request.ifr_mtu > 0 ? static_cast<unsigned>(request.ifr_mtu) : 0;
+}
+
 }   // namespace
 
 Result<std::vector<NetInterface>> list_interfaces(const Log& log)
@@ -67,6 +77,7 @@ Result<std::vector<NetInterface>> list_interfaces(const Log& log)
         return log_errno(log, "cannot list network interfaces (getifaddrs)", errno);
     }
     const std::unique_ptr<::ifaddrs, void (*)(::ifaddrs*)> list{raw, [](::ifaddrs* p) { ::freeifaddrs(p); }};
+    const Fd any_socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     std::vector<NetInterface> found;
     for (const ::ifaddrs* a = list.get(); a != nullptr; a = a->ifa_next) {
         // "eth0:1" is an old way to write a second address of eth0.
@@ -81,6 +92,7 @@ Result<std::vector<NetInterface>> list_interfaces(const Log& log)
             i.carrier = (a->ifa_flags & IFF_RUNNING) != 0;
             i.loopback = (a->ifa_flags & IFF_LOOPBACK) != 0;
             i.point_to_point = (a->ifa_flags & IFF_POINTOPOINT) != 0;
+            i.mtu = mtu_of(any_socket, name);
             ask_sysfs(i);
             it = found.insert(found.end(), std::move(i));
         }

@@ -32,6 +32,7 @@ struct NetInterface {
     bool point_to_point{false};   // tunnels
     bool inner_bridge{false};     // a bridge without a physical port: it joins containers and virtual machines of this host
     unsigned mbit_per_s{0};       // 0: unknown
+    unsigned mtu{0};              // 0: unknown
     std::vector<InterfaceAddress> addresses;   // as the system orders them
 };
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# transport: the interface; headers alone
+# transport: the interface, and what several transports share
 
 noinst_LTLIBRARIES += liblinnet-transport.la
 liblinnet_la_LIBADD += liblinnet-transport.la
 liblinnet_transport_la_SOURCES = \
     transport/link_table.h \
+    transport/own_addresses.cc \
+    transport/own_addresses.h \
     transport/transport.h

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "support/faulty_port.h"
 #include "support/faulty_transport.h"
 #include "support/seed.h"
 #include "support/test_log.h"
@@ -14,6 +15,7 @@
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
+#include "transport/udp/udp_port.h"
 
 namespace linnet::contract {
 
@@ -230,19 +232,33 @@ const std::vector<Kind>& plain_kinds()
     constexpr auto shm = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
         return std::make_unique<shm::ShmTransport>(s, c, l, t);
     };
+    constexpr auto udp = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+        return std::make_unique<udp::UdpTransport>(s, c, l, t);
+    };
+    constexpr auto lossy = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+        static std::uint64_t made = 0;
+        const testing::FrameFaults faults{.lose = 0.03, .twice = 0.02, .late = 0.03, .damage = 0, .refuse = 0.02};
+        auto port = std::make_unique<testing::FaultyPort>(std::make_unique<udp::UdpPort>(s, l, t), faults, testing::test_seed(0x77 + ++made));
+        const TransportCaps caps{"lossy", 0, true, false, Nanos{3000}, 1.0};
+        return std::make_unique<frames::FrameTransport>(std::move(port), caps, s, c, l, t);
+    };
     static const std::vector<Kind> kinds{
         {"Loopback", loopback, "", true, false},
         {"TcpV4", tcp, "127.0.0.1", false, true},
         {"TcpV6", tcp, "::1", false, true},
         {"Shm", shm, "", false, true},
         {"ShmCopied", shm, "", false, true, "off"},
+        {"UdpV4", udp, "127.0.0.1", false, true},
+        {"UdpV6", udp, "::1", false, true},
+        {"LossyUdp", lossy, "127.0.0.1", false, true},
     };
     return kinds;
 }
 
 std::vector<Kind> all_kinds()
 {
-    static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6", "FaultyShm", "FaultyShmCopied"};
+    static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6", "FaultyShm", "FaultyShmCopied",
+                                            "FaultyUdpV4",    "FaultyUdpV6", "FaultyLossyUdp"};
     std::vector<Kind> kinds = plain_kinds();
     for (std::size_t i = 0; i < kFaultyNames.size(); ++i) {
         Kind k = kinds[i];

@@ -10,7 +10,9 @@ contract_test_SOURCES = \
     contract/raw_peer.h \
     contract/tcp_link_test.cc \
     contract/transport_contract_test.cc \
+    support/faulty_port.cc \
+    support/faulty_port.h \
     support/faulty_transport.cc \
     support/faulty_transport.h
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la \
-    $(top_builddir)/common/liblinnet-transport-shm.la $(libs_transport_tcp)
+    $(top_builddir)/common/liblinnet-transport-shm.la $(top_builddir)/common/liblinnet-transport-tcp.la $(libs_transport_udp)

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// UdpPort: frames out and in.
+#include "transport/udp/udp_port.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sys/error.h"
+
+namespace linnet::udp {
+
+namespace {
+
+// A hot socket that found nothing so often in a row, while polling went on, is left to epoll again; so much earlier when other sockets deliver meanwhile.
+constexpr unsigned kCoolAfter = 4096;
+constexpr unsigned kCoolWhenOvertaken = 64;
+// While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket.
+constexpr unsigned kMaxEpollGap = 32;
+// Without hot sockets: when so much time, in ticks of some GHz, has passed.
+constexpr Ticks kEpollPause = 5'000;
+constexpr std::size_t kMostEvidence = 64;
+
+[[nodiscard]] bool queue_is_full(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM; }
+// What a kernel or a device says that cannot cut a run apart.
+[[nodiscard]] bool cannot_cut(int error) noexcept
+{
+    return error == EIO || error == EINVAL || error == EOPNOTSUPP || error == ENOPROTOOPT || error == EMSGSIZE;
+}
+
+}   // namespace
+
+// ---- sending ----
+
+UdpPort::Socket& UdpPort::socket_for(unsigned channel, const RawAddress& to) noexcept
+{
+    return channels_[channel].sockets[to.bytes == sizeof(::sockaddr_in) ? 0 : 1];
+}
+
+// False: the run to `to` failed for good, and is lost. True: try again.
+bool UdpPort::survives(Socket& socket, const RawAddress& to, int error) noexcept
+{
+    if (take_errors(socket) != 0) {
+        return true;   // it was about an earlier datagram, and the call that told it sent nothing
+    }
+    if (error == ENETUNREACH || error == EHOSTUNREACH) {
+        add_evidence(to.address(), error);
+    }
+    return false;
+}
+
+struct UdpPort::Batch {
+    struct Run {
+        RawAddress to;
+        std::size_t frames;
+        std::size_t first_piece;
+        std::size_t pieces;
+        std::size_t segment;   // bytes of its first frame
+        std::size_t bytes;
+    };
+    Socket* socket{nullptr};
+    std::size_t count{0};
+    std::size_t bytes{0};
+    std::array<Run, kUdpRunsAtOnce> runs;
+    std::array<iovec, 2 * kUdpRunSegments> pieces;
+};
+
+// Frames to one address, of equal size but the last, are one run. At most kUdpRunsAtOnce of them, all of one socket.
+void UdpPort::collect(Batch& b, unsigned channel, std::span<const flow::TxFrame> frames) noexcept
+{
+    const void* route = nullptr;
+    bool open = false;   // the last run takes another frame
+    std::size_t used = 0;
+    for (const flow::TxFrame& f : frames) {
+        const std::size_t bytes = f.head_bytes + f.payload.size();
+        if (used + 2 > b.pieces.size()) {
+            break;
+        }
+        const Batch::Run* const last = b.count != 0 ? &b.runs[b.count - 1] : nullptr;
+        if (!open || f.route != route || bytes > last->segment || last->bytes + bytes > kUdpRunBytes || last->frames == kUdpRunSegments) {
+            const RawAddress to = static_cast<const frames::Route*>(f.route)->as<RawAddress>();
+            Socket& socket = socket_for(channel, to);
+            if (b.count == b.runs.size() || (b.socket != nullptr && b.socket != &socket)) {
+                break;
+            }
+            b.socket = &socket;
+            b.runs[b.count++] = {to, 0, used, 0, bytes, 0};
+            route = f.route;
+            open = socket.cuts.load(std::memory_order_relaxed);
+        }
+        Batch::Run& run = b.runs[b.count - 1];
+        b.pieces[used++] = {const_cast<std::byte*>(f.head.data()), f.head_bytes};
+        if (!f.payload.empty()) {
+            b.pieces[used++] = {const_cast<std::byte*>(f.payload.data()), f.payload.size()};
+        }
+        run.pieces = used - run.first_piece;
+        run.bytes += bytes;
+        b.bytes += bytes;
+        ++run.frames;
+        open = open && bytes == run.segment;
+    }
+}
+
+// One call. Returns how many frames are dealt with.
+std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> frames, bool& refused) noexcept
+{
+    Batch b;
+    collect(b, channel, frames);
+    std::array<UdpRunOut, kUdpRunsAtOnce> out;
+    for (std::size_t i = 0; i < b.count; ++i) {
+        const Batch::Run& run = b.runs[i];
+        out[i] = {&run.to, b.pieces.data() + run.first_piece, static_cast<std::uint32_t>(run.pieces),
+                  static_cast<std::uint32_t>(run.frames > 1 ? run.segment : 0)};
+    }
+    const UdpSent sent = udp_send(b.socket->fd.get(), std::span{out}.first(b.count));
+    tx_counters_.add_shared(Counter::kUdpTxCalls);
+    tx_counters_.add_shared(Counter::kUdpTxBytes, b.bytes);
+    std::size_t done = 0;
+    for (unsigned i = 0; i < sent.runs; ++i) {
+        done += b.runs[i].frames;
+    }
+    if (sent.runs == b.count) {
+        return done;
+    }
+    const Batch::Run& failed = b.runs[sent.runs];
+    if (queue_is_full(sent.error)) {
+        refused = true;
+    } else if (failed.frames > 1 && cannot_cut(sent.error)) {
+        if (b.socket->cuts.exchange(false, std::memory_order_relaxed)) {
+            LINNET_LOG(log_, kInfo, "udp: the kernel refused to cut datagrams apart (%s, errno %d): they go one by one", errno_text(sent.error), sent.error);
+        }
+    } else if (!survives(*b.socket, failed.to, sent.error)) {
+        done += failed.frames;
+    }
+    return done;
+}
+
+std::size_t UdpPort::send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept
+{
+    std::size_t done = 0;
+    unsigned tries = 0;
+    for (bool refused = false; done < frames.size() && !refused;) {
+        const std::size_t n = send_some(channel, frames.subspan(done), refused);
+        done += n;
+        tries = n == 0 ? tries + 1 : 0;
+        if (tries > 8) {
+            break;   // one error after the other: later
+        }
+    }
+    return done;
+}
+
+void UdpPort::send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept
+{
+    const RawAddress address = to.as<RawAddress>();
+    Socket& socket = socket_for(channel, address);
+    const iovec piece{const_cast<std::byte*>(frame.data()), frame.size()};
+    const UdpRunOut run{&address, &piece, 1, 0};
+    for (unsigned tries = 0; tries < 8 && socket.fd.valid(); ++tries) {
+        const UdpSent sent = udp_send(socket.fd.get(), {&run, 1});
+        tx_counters_.add_shared(Counter::kUdpTxCalls);
+        if (sent.runs == 1) {
+            tx_counters_.add_shared(Counter::kUdpTxBytes, frame.size());
+            return;
+        }
+        if (queue_is_full(sent.error) || !survives(socket, address, sent.error)) {
+            return;
+        }
+    }
+}
+
+// ---- evidence ----
+
+unsigned UdpPort::take_errors(Socket& socket) noexcept
+{
+    unsigned n = 0;
+    InetAddress to;
+    int error = 0;
+    for (; n < 256 && udp_error(socket.fd.get(), to, error); ++n) {
+        if (error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH) {
+            add_evidence(to, error);
+        }
+    }
+    return n;
+}
+
+void UdpPort::add_evidence(const InetAddress& to, int error) noexcept
+{
+    MutexLock lock{evidence_lock_};
+    try {
+        if (evidence_.size() < kMostEvidence) {
+            evidence_.push_back({frames::Route::of(RawAddress::of(to)), error});
+        }
+    } catch (const std::bad_alloc&) {
+        return;   // there will be more of it
+    }
+    has_evidence_.store(true, std::memory_order_relaxed);
+}
+
+bool UdpPort::next_evidence(frames::Evidence& out) noexcept
+{
+    if (!has_evidence_.load(std::memory_order_relaxed)) {
+        return false;
+    }
+    MutexLock lock{evidence_lock_};
+    if (evidence_.empty()) {
+        has_evidence_.store(false, std::memory_order_relaxed);
+        return false;
+    }
+    out = evidence_.back();
+    evidence_.pop_back();
+    return true;
+}
+
+// ---- receiving ----
+
+void UdpPort::ask_epoll() noexcept
+{
+    std::array<EpollEvent, frames::kChannels * kFamilies> events;
+    const unsigned n = epoll_.wait(events, Nanos::zero());
+    bool news = false;
+    for (const EpollEvent& e : std::span{events}.first(n)) {
+        Socket& s = channels_[e.data.u64 / kFamilies].sockets[e.data.u64 % kFamilies];
+        news = news || !s.hot;
+        s.ready = true;
+        if ((e.events & EPOLLERR) != 0) {
+            static_cast<void>(take_errors(s));
+        }
+    }
+    gap_ = news ? 1 : std::min(gap_ * 2, kMaxEpollGap);
+}
+
+// True: something came.
+bool UdpPort::read(Channel& ch, Socket& socket) noexcept
+{
+    socket.ready = false;
+    const UdpReceived r = udp_receive(socket.fd.get(), std::span{ch.runs}.first(ch.ask));
+    rx_counters_.add(Counter::kUdpRxCalls);
+    if (r.runs == 0) {
+        if (r.error != EAGAIN && r.error != EWOULDBLOCK && r.error != EINTR) {
+            static_cast<void>(take_errors(socket));
+        }
+        if (socket.hot && ++socket.idle > kCoolAfter) {
+            socket.hot = false;
+            --hot_;
+        }
+        ch.ask = 1;
+        return false;
+    }
+    std::size_t bytes = 0;
+    for (const UdpRunIn& run : std::span{ch.runs}.first(r.runs)) {
+        bytes += run.bytes;
+    }
+    rx_counters_.add(Counter::kUdpRxBytes, bytes);
+    if (r.drops != 0 && r.drops != socket.drops) {
+        ch.drops += r.drops - socket.drops;
+        socket.drops = r.drops;
+    }
+    socket.idle = 0;
+    if (!socket.hot) {
+        socket.hot = true;
+        ++hot_;
+    }
+    for (Channel& other : channels_) {
+        for (Socket& s : other.sockets) {
+            s.idle += s.hot && &s != &socket ? kCoolAfter / kCoolWhenOvertaken : 0;
+        }
+    }
+    ch.run_count = r.runs;
+    ch.run = 0;
+    ch.offset = 0;
+    ch.ask = r.runs == ch.ask ? std::min(ch.ask * 2, kRuns) : std::max(r.runs, 1u);
+    return true;
+}
+
+std::size_t UdpPort::hand_out(Channel& ch, std::span<frames::RxFrame> out) const noexcept
+{
+    std::size_t n = 0;
+    while (n < out.size() && ch.run < ch.run_count) {
+        const UdpRunIn& run = ch.runs[ch.run];
+        const std::size_t bytes = std::min(run.segment, run.bytes - ch.offset);
+        if (bytes != 0) {
+            out[n++] = {{run.buffer + ch.offset, bytes}, ch.run};
+            ch.offset += bytes;
+        }
+        if (ch.offset >= run.bytes) {
+            ++ch.run;
+            ch.offset = 0;
+        }
+    }
+    return n;
+}
+
+std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) noexcept
+{
+    Channel& ch = channels_[channel];
+    if (ch.run < ch.run_count) {
+        return hand_out(ch, out);
+    }
+    if (channel == frames::kLaneChannel && (hot_ == 0 ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= gap_)) {
+        passes_ = 0;
+        asked_ = hot_ == 0 ? read_ticks() : asked_;
+        ask_epoll();
+    }
+    for (Socket& s : ch.sockets) {
+        if ((s.hot || s.ready) && read(ch, s)) {
+            return hand_out(ch, out);
+        }
+    }
+    return 0;
+}
+
+frames::Route UdpPort::source(unsigned channel, const frames::RxFrame& frame) const noexcept
+{
+    return frames::Route::of(channels_[channel].runs[frame.source].from);
+}
+
+std::uint64_t UdpPort::kernel_drops(unsigned channel) const noexcept { return channels_[channel].drops; }
+
+bool UdpPort::prepare_sleep() noexcept
+{
+    return std::none_of(channels_.begin(), channels_.end(), [](const Channel& ch) { return ch.run < ch.run_count; });
+}
+
+}   // namespace linnet::udp

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// UdpPort: frames over UDP sockets; UdpTransport: links over them.
+//
+// What it is  One socket per channel and IP family, whatever the number of peers, so an idle peer costs no descriptor. Frames of one connection leave in one
+//             call and are cut apart by the kernel, and come in joined likewise, where the kernel can (UDP_SEGMENT, UDP_GRO); where it cannot, or stops to,
+//             they go one by one. Sockets that delivered lately are read on every pass, the others when epoll says so.
+// Owner       FrameTransport. Threads: as FramePort says. Locks: evidence_lock_, a leaf. Blocking: never.
+// Failure     open() answers a Status and logs why. What the network reports about single datagrams becomes Evidence.
+// See         docs/flow.md section 8, udp(7)
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "conf/settings.h"
+#include "progress/ticks.h"
+#include "stats/counters.h"
+#include "sync/lock.h"
+#include "sys/epoll_set.h"
+#include "sys/udp_socket.h"
+#include "transport/frames/frame_transport.h"
+#include "transport/frames/port.h"
+#include "transport/own_addresses.h"
+
+namespace linnet::udp {
+
+class UdpPort final : public frames::FramePort {
+public:
+    UdpPort(const Settings& settings, Log& log, Stats& stats) noexcept;
+
+    [[nodiscard]] const char* name() const noexcept override { return "udp"; }
+    [[nodiscard]] Status open(wire::EndpointName& name) override;
+    [[nodiscard]] unsigned channels() const noexcept override { return frames::kChannels; }
+    [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override;
+    void close() noexcept override;
+    [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
+    [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
+    [[nodiscard]] std::string text(const frames::Route& peer) const override;
+    [[nodiscard]] std::string local_text(const frames::Route& peer) const override;
+    [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
+    void send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept override;
+    [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
+    [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override;
+    [[nodiscard]] bool next_evidence(frames::Evidence& out) noexcept override;
+    [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
+    [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
+    [[nodiscard]] bool prepare_sleep() noexcept override;
+
+    // For linnet-info: one verdict per address of this host. After open().
+    [[nodiscard]] const std::vector<AddressVerdict>& addresses() const noexcept { return addresses_.verdicts(); }
+
+private:
+    static constexpr unsigned kFamilies = 2;   // IPv4, IPv6
+    static constexpr unsigned kRuns = 16;      // that one call reads at most
+    static constexpr std::size_t kRunRoom = 64 * 1024;
+
+    struct Socket {
+        Fd fd;
+        std::atomic<bool> cuts{true};     // UDP_SEGMENT works
+        std::size_t queue_bytes{0};
+        // ---- token holder ----
+        bool hot{false};                  // read on every pass
+        bool ready{false};                // epoll said so
+        unsigned idle{0};                 // hot: reads in a row that found nothing
+        std::uint32_t drops{0};           // as the kernel told last
+    };
+    struct Channel {
+        std::array<Socket, kFamilies> sockets;
+        // ---- token holder ----
+        std::unique_ptr<std::byte[]> memory;
+        std::array<UdpRunIn, kRuns> runs;
+        unsigned run_count{0};      // of `runs` that hold something
+        unsigned run{0};            // the first that was not handed out whole
+        std::size_t offset{0};      // in it
+        unsigned ask{1};            // runs to read at once: as many as came lately
+        std::uint64_t drops{0};
+    };
+    struct Batch;   // what leaves in one call
+
+    [[nodiscard]] Status bind_all(wire::EndpointName& name);
+    [[nodiscard]] int bind_at_port(std::span<AddressVerdict* const> where, unsigned port);
+    [[nodiscard]] int bind_family(std::span<AddressVerdict* const> where, bool v4, unsigned port);
+    void configure(Socket& socket, const char* what);
+    [[nodiscard]] Socket& socket_for(unsigned channel, const RawAddress& to) noexcept;
+    void collect(Batch& b, unsigned channel, std::span<const flow::TxFrame> frames) noexcept;
+    [[nodiscard]] std::size_t send_some(unsigned channel, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
+    [[nodiscard]] bool survives(Socket& socket, const RawAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
+    unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
+    void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
+    void ask_epoll() noexcept;
+    [[nodiscard]] bool read(Channel& ch, Socket& socket) noexcept;
+    [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) const noexcept;
+
+    const Settings& settings_;
+    Log& log_;
+    Counters& rx_counters_;   // token holder
+    Counters& tx_counters_;   // any thread
+
+    // Constant after open().
+    OwnAddresses addresses_;
+    EpollSet epoll_;
+    std::size_t frame_bytes_{1472};
+    std::uint16_t port_{0};
+
+    std::array<Channel, frames::kChannels> channels_;
+    unsigned hot_{0};       // sockets
+    unsigned passes_{0};    // since epoll was asked
+    unsigned gap_{1};       // passes between two questions
+    Ticks asked_{0};        // epoll, last, without hot sockets
+
+    mutable Mutex evidence_lock_;
+    std::vector<frames::Evidence> evidence_ LINNET_GUARDED_BY(evidence_lock_);
+    std::atomic<bool> has_evidence_{false};   // relaxed: a hint, found on one of the next passes
+};
+
+class UdpTransport final : public frames::FrameTransport {
+public:
+    UdpTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept;
+};
+
+}   // namespace linnet::udp
