@@ -90,8 +90,8 @@ AC_DEFUN([LINNET_OMPI_HEADERS], [
          linnet_mtl=no])
     CPPFLAGS=$linnet_save_CPPFLAGS
     AS_IF([test "$linnet_mtl" = yes], [LINNET_OMPI_INT128])
-    AS_IF([test "$linnet_mtl" = yes && test "$OMPI_MAJOR" != 4],
-        [linnet_mtl="written for Open MPI 4.1, found $OMPI_VERSION"])
+    AS_IF([test "$linnet_mtl" = yes && test "$OMPI_MAJOR" != 4 && test "$OMPI_MAJOR" != 5],
+        [linnet_mtl="written for Open MPI 4.1 and 5.0, found $OMPI_VERSION"])
 ])
 
 dnl Its free lists swap 16 bytes at once, inline; without the flag that Open MPI was built with, the compiler calls a function which does not exist.

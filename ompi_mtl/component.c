@@ -58,8 +58,14 @@ static int component_query(mca_base_module_t **module, int *priority)
     return OMPI_SUCCESS;
 }
 
+#if OMPI_MAJOR_VERSION >= 5
+static mca_mtl_base_module_t *component_init(bool enable_progress_threads, bool enable_mpi_threads, bool *accelerator_support)
+{
+    *accelerator_support = false;
+#else
 static mca_mtl_base_module_t *component_init(bool enable_progress_threads, bool enable_mpi_threads)
 {
+#endif
     (void)enable_progress_threads;
     (void)enable_mpi_threads;
     return mtl_linnet_module_open();

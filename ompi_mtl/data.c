@@ -14,7 +14,7 @@
 
 static bool on_device(opal_convertor_t *convertor)
 {
-    if (convertor->flags & (CONVERTOR_CUDA | CONVERTOR_CUDA_UNIFIED)) {
+    if (convertor->flags & MTL_LINNET_ON_DEVICE) {
         return true;
     }
 #if OPAL_CUDA_SUPPORT

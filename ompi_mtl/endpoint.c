@@ -3,8 +3,6 @@
 /* endpoint.c: the processes of Open MPI as peers of Linnet. */
 #include "mtl_linnet.h"
 
-#include "opal/mca/pmix/pmix.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +22,7 @@ static linnet_peer_t peer_from_endpoint(const void *endpoint)
 static int name_missing(const struct ompi_proc_t *proc)
 {
     char line[200];
-    const char *host = proc->super.proc_hostname;
+    const char *host = mtl_linnet_host_of(proc);
 
     (void)snprintf(line, sizeof line, "rank %u on %.100s has no Linnet name: is mca_mtl_linnet.so installed there and selected?",
                    (unsigned)proc->super.proc_name.vpid, host != NULL ? host : "another host");

@@ -5,7 +5,6 @@
 
 #include "ompi/attribute/attribute.h"
 #include "ompi/runtime/mpiruntime.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/runtime/opal_progress.h"
 
 #include <stdio.h>
@@ -100,7 +99,7 @@ static bool publish_name(void)
     if (linnet_context_name(mtl_linnet_module.context, &name) != LINNET_OK) {
         return false;
     }
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_mtl_linnet_component.mtl_version, name.bytes, sizeof name.bytes);
+    OPAL_MODEX_SEND(rc, MTL_LINNET_MODEX_GLOBAL, &mca_mtl_linnet_component.mtl_version, name.bytes, sizeof name.bytes);
     if (rc != OPAL_SUCCESS) {
         mtl_linnet_log(NULL, LINNET_LOG_ERROR, "the launcher did not take this process's name");
     }
@@ -155,14 +154,13 @@ static int self_deleted(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static int self_copied(MPI_Comm comm, int key, void *extra, void *value, void *out, int *wanted, MPI_Comm copy)
+static int self_copied(MPI_Comm comm, int key, void *extra, void *value, void *out, int *wanted MTL_LINNET_COPIED_TO)
 {
     (void)comm;
     (void)key;
     (void)extra;
     (void)value;
     (void)out;
-    (void)copy;
     *wanted = 0;
     return MPI_SUCCESS;
 }
@@ -202,7 +200,7 @@ int mtl_linnet_del_comm(struct mca_mtl_base_module_t *mtl, struct ompi_communica
 {
     (void)mtl;
     if (mtl_linnet_module.context != NULL) {
-        (void)linnet_space_close(mtl_linnet_module.context, comm->c_contextid);
+        (void)linnet_space_close(mtl_linnet_module.context, mtl_linnet_space(comm));
     }
     return OMPI_SUCCESS;
 }

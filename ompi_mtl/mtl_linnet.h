@@ -16,15 +16,13 @@
 
 #include "ompi_config.h"
 
-#include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
 #include "ompi/mca/mtl/mtl.h"
 #include "ompi/mca/pml/pml.h"
-#include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
-#include "opal/datatype/opal_convertor.h"
 
 #include "capi/linnet.h"
+#include "host.h"
 
 /* ---- the match bits ---- */
 

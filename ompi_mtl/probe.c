@@ -8,7 +8,7 @@
 static int match_from(struct ompi_communicator_t *comm, int src, int tag, linnet_match_t *match)
 {
     match->peer = LINNET_PEER_ANY;
-    match->space = comm->c_contextid;
+    match->space = mtl_linnet_space(comm);
     match->match_bits = mtl_linnet_tag_bits(tag);
     match->ignore = mtl_linnet_tag_ignore(tag);
     return src == MPI_ANY_SOURCE ? OMPI_SUCCESS : mtl_linnet_peer(comm, src, &match->peer);

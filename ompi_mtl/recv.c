@@ -56,7 +56,7 @@ int mtl_linnet_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
     linnet_status_t status;
     linnet_recv_t recv = {
         .peer = LINNET_PEER_ANY,
-        .space = comm->c_contextid,
+        .space = mtl_linnet_space(comm),
         .match_bits = mtl_linnet_tag_bits(tag),
         .ignore = mtl_linnet_tag_ignore(tag),
     };

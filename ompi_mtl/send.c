@@ -4,7 +4,6 @@
 #include "mtl_linnet.h"
 
 #include "opal/runtime/opal_progress.h"
-#include "opal/threads/wait_sync.h"
 
 /* Give the request to Open MPI: it may be freed and used again inside this. */
 static void finish(mtl_linnet_op_t *op, linnet_status_t status)
@@ -35,7 +34,7 @@ static linnet_status_t start(mtl_linnet_op_t *op, struct ompi_communicator_t *co
                              uint32_t flags, int *rc)
 {
     linnet_send_t send = {
-        .space = comm->c_contextid,
+        .space = mtl_linnet_space(comm),
         .match_bits = mtl_linnet_tag_bits(tag),
         .immediate = (uint64_t)(uint32_t)comm->c_my_rank,
         .flags = flags,
