@@ -10,6 +10,7 @@ EXTRA_DIST += \
     integration/mpi/collectives.c \
     integration/mpi/communicators.c \
     integration/mpi/completion.c \
+    integration/mpi/connect.c \
     integration/mpi/counters.c \
     integration/mpi/death.c \
     integration/mpi/finalize.c \
@@ -25,6 +26,7 @@ EXTRA_DIST += \
     integration/mpi/other_release.c \
     integration/mpi/persistent.c \
     integration/mpi/probes.c \
+    integration/mpi/reload.c \
     integration/mpi/self.c \
     integration/mpi/spawn.c \
     integration/mpi/testing.c \

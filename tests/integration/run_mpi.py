@@ -34,13 +34,16 @@ class Case:
     expect: str = ""          # what the output must say, a regular expression; default: rank 0's "ok PROGRAM"
     chosen: bool = True       # False: Linnet is there to be chosen, but Open MPI's defaults choose something else
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
-    here: bool = False        # not in a lab: Open MPI 4.1 cannot spawn there, whatever the PML
+    here: bool = False        # not in a lab: shared memory only; or children of one spawn on several hosts, which Open MPI 4.1 cannot, whatever the PML
     apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
     fails: bool = False       # the job must end with an error, and say what `expect` says
+    slots: int = 0            # of each host of a lab; 0: as many as ranks need. More: for children
+    pair: bool = False        # two jobs, of two mpiruns: `program accept FILE` and, with a rank more and in a lab on the other host, `program connect FILE`
+    within: float = 0.0       # seconds from "dying at TIME" in the output to the job's end; 0: any
 
     @property
     def name(self):
-        words = [self.program, self.arguments, f"on {self.ranks}", self.options, self.environment, "" if self.chosen else "not chosen"]
+        words = [self.program, self.arguments, f"on {self.ranks}", "and as many plus one" if self.pair else "", self.options, self.environment, "" if self.chosen else "not chosen"]
         return " ".join(word for word in words if word)
 
 
@@ -84,6 +87,12 @@ CASES = [
     Case("other_release", only="linnet", chosen=False, expect=r"linnet: built for .*standing aside\n[\s\S]*ok other_release"),
     Case("onesided", ranks=3, options="--mca osc pt2pt"),
     Case("spawn", here=True),
+    Case("spawn", "1 5", slots=4),
+    Case("spawn", ranks=3, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
+    Case("connect", pair=True),
+    Case("connect", pair=True, only="linnet", options="--mca mtl_linnet_transports shm,tcp"),
+    Case("connect", pair=True, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
+    Case("intercomm", ranks=4, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
     Case("memory"),
     Case("life", "forks"),
     Case("life", "forks", ranks=4),
@@ -92,6 +101,7 @@ CASES = [
     Case("life", "stop 5", only="linnet", options="-x LINNET_PEER_TIMEOUT=1s", expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
+    Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),
     # Nothing but IPv6.
     *(Case(program, ranks=ranks, only="linnet", apart=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
@@ -101,11 +111,14 @@ CASES = [
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", fails=True, expect=r"net_include", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
     Case("huge", seconds=900, full=True),
-    # The launcher ends a job one of whose processes died: within seconds, and it says which; unless the survivor was faster.
-    Case("death", "recv", fails=True, expect=r"rank 1 .*on signal 9|^ok death", seconds=60),
-    # Where it does not, the survivor's call ends with an error, and a line names the peer.
-    Case("death", "recv", only="linnet", options="--enable-recovery", survives=True, expect=r"(?s)\A(?=.*linnet: peer [^\n]* is lost)(?=.*ok death)", seconds=60),
-    Case("death", "send", only="linnet", options="--enable-recovery", survives=True, expect=r"(?s)\A(?=.*linnet: peer [^\n]* is lost)(?=.*ok death)", seconds=60),
+    # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
+    *(Case("death", f"{how} {work}", ranks=4, fails=True, within=5, seconds=60, options="--mca osc pt2pt" if work == "rma" else "",
+           expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1", "exit": r"Exit code: +7"}[how] + r"|linnet: peer rank 1\b.* is lost")
+      for work in ("recv", "send", "collective", "rma") for how in ("kill", "abort", "exit") if how == "kill" or work in ("collective", "rma")),
+    # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
+    *(Case("death", f"kill {work} survive", only="linnet", options="--enable-recovery", survives=True, seconds=60,
+           expect=r"(?s)\A(?=.*linnet: peer rank 1\b[^\n]* is lost)(?=.*ok death)")
+      for work in ("recv", "send", "collective")),
 ]
 
 
@@ -146,15 +159,68 @@ def command_of(case, args):
     program = [str(args.build / case.program), *case.arguments.split()]
     if args.lab:
         hosts = args.hosts
-        return [str(LAB), "mpirun", "-n", args.lab, "--ppn", str(-(-case.ranks // hosts)), "-np", str(case.ranks), "--map-by", "node", *ours,
+        return [str(LAB), "mpirun", "-n", args.lab, "--ppn", str(case.slots or -(-case.ranks // hosts)), "-np", str(case.ranks), "--map-by", "node", *ours,
                 "--", *program]
     return [args.mpirun, "-np", str(case.ranks), "--oversubscribe", "--bind-to", "none", *ours, *program]
+
+
+def on_host(args, host):
+    return [str(LAB), "exec", "-n", args.lab, f"h{host}", "--"] if args.lab else []
+
+
+def meeting_place(case, args, out):
+    """Starts what two mpiruns find each other's ports by; returns its process and the mpirun options that name it."""
+    address = args.build / "ompi-server.uri"
+    address.unlink(missing_ok=True)
+    server = subprocess.Popen([*on_host(args, 0), "ompi-server", "--no-daemonize", "-r", str(address)], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                              env=environment_of(args, case), start_new_session=True)
+    end_at = time.monotonic() + 20 * args.patience
+    while not (address.exists() and address.stat().st_size) and time.monotonic() < end_at:
+        time.sleep(0.1)
+    return server, ["--ompi-server", f"file:{address}"]
+
+
+def pair_of(case, args, meet):
+    """The commands of the two jobs."""
+    port = args.build / "port"
+    port.unlink(missing_ok=True)
+    for host, role in enumerate(("accept", "connect")):
+        yield [*on_host(args, host), args.mpirun, *meet, "-np", str(case.ranks + host), "--oversubscribe", "--bind-to", "none",
+               *transport_options(case, args), *[word for pair in args.mca for word in ("--mca", *pair.split("=", 1))], *case.options.split(),
+               str(args.build / case.program), role, str(port)]
+
+
+def environment_of(args, case):
+    found = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if args.lab and case.pair:   # `lab mpirun` sees to it by itself
+        found |= {"OMPI_MCA_oob_tcp_if_include": "eth0", "OMPI_MCA_btl_tcp_if_include": "eth0"}
+    found.update(pair.split("=", 1) for pair in case.environment.split())
+    return found
+
+
+def run_pair(case, args, out):
+    """Runs both jobs; returns the first status that is not 0, or 0. Neither outlives the other one's failure to end."""
+    server, meet = meeting_place(case, args, out)
+    jobs = []
+    try:
+        for command in pair_of(case, args, meet):
+            out.write(" ".join(command) + "\n")
+            out.flush()
+            jobs.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment_of(args, case),
+                                         start_new_session=True))
+        end_at = time.monotonic() + case.seconds * args.patience
+        return next((status for status in [job.wait(max(0, end_at - time.monotonic())) for job in jobs] if status), 0)
+    finally:
+        for process in (*jobs, server):
+            end(process)
 
 
 def end(process):
     """Ends a job that is over its time: mpirun first, which ends its ranks, then by force."""
     for signum, grace in ((signal.SIGTERM, 10), (signal.SIGKILL, 5)):
         try:
+            if process.poll() is not None:
+                return
             os.killpg(process.pid, signum)
             process.wait(grace)
             return
@@ -185,25 +251,31 @@ def cut(case, args, process):
     return process.returncode
 
 
+def run_job(case, args, out):
+    command = command_of(case, args)
+    out.write(" ".join(command) + "\n")
+    out.flush()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment_of(args, case),
+                               start_new_session=True)
+    try:
+        return cut(case, args, process) if args.cut else process.wait(case.seconds * args.patience)
+    finally:
+        end(process)
+
+
 def run(case, args):
     """Returns what is wrong, or an empty string; the output goes to a file."""
     log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {args.pml}").strip("-") + ".log")
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    environment.update(pair.split("=", 1) for pair in case.environment.split())
     begin = time.monotonic()
     with open(log, "w", encoding="utf-8") as out:
-        command = command_of(case, args)
-        out.write(" ".join(command) + "\n")
-        out.flush()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment,
-                                   start_new_session=True)
         try:
-            status = cut(case, args, process) if args.cut else process.wait(case.seconds * args.patience)
+            status = run_pair(case, args, out) if case.pair else run_job(case, args, out)
         except subprocess.TimeoutExpired:
-            end(process)
             status = None
+    ended = time.time()
     text = log.read_text(encoding="utf-8", errors="replace")
     took = time.monotonic() - begin
+    died = re.search(r"dying at ([0-9.]+)", text)
     wrong = ""
     if status is None:
         wrong = f"not over after {took:.0f} s"
@@ -211,6 +283,8 @@ def run(case, args):
         wrong = f"mpirun ended with {status}"
     elif not re.search(case.expect or rf"^ok {case.program}", text, re.MULTILINE):
         wrong = f"it did not say {case.expect or 'ok'}"
+    elif case.within and (not died or ended - float(died.group(1)) > case.within * args.patience):
+        wrong = f"over {ended - float(died.group(1)):.1f} s after the death" if died else "nobody died"
     print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({args.pml}, {took:.1f} s){': ' + wrong if wrong else ''}", flush=True)
     if wrong:
         tail = text.splitlines()[-12:]

@@ -1,51 +1,116 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
-/* death.c: rank 1 is killed; rank 0's operations with it end with an error in bounded time. */
-/* usage: death recv|send
- * Prints "ok death" where the launcher lets survivors live (mpirun --enable-recovery), otherwise it ends the job: but nothing may hang. */
+/* death.c: rank 1 is killed, or ends the job, while all are at work; nothing may hang, and somebody says which rank it was. */
+/* usage: death [kill|abort|exit] [recv|send|collective|rma] [survive]
+ * survive: errors are returned. The survivors' operations with rank 1 must end with one; each then says "ok death", where the launcher lets them
+ * (mpirun --enable-recovery). Otherwise errors are fatal, as they come. */
 #include "mpi_check.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <time.h>
 
-static double now(void)
+enum { BEFORE = 20 /* turns of the work before it dies */, WORDS = 20000 };
+
+static const char *how = "kill", *work = "recv";
+static int survive;
+
+static double now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void die(void)
+{
+    char line[64];
+    /* The runner takes the time from here; in one piece, because the others write too. */
+    int bytes = snprintf(line, sizeof line, "dying at %.3f\n", now(CLOCK_REALTIME));
+    CHECK_EQ(write(STDERR_FILENO, line, (size_t)bytes), bytes);
+    if (strcmp(how, "abort") == 0) {
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    } else if (strcmp(how, "exit") == 0) {
+        _exit(7);
+    }
+    raise(SIGKILL);
+}
+
+static int receive(int turn)
+{
+    int value = turn;
+
+    if (check_rank == 1) {
+        for (int r = 0; r < check_size; ++r) {
+            if (r != 1) {
+                MPI_Send(&value, 1, MPI_INT, r, 1, MPI_COMM_WORLD);
+            }
+        }
+        return MPI_SUCCESS;
+    }
+    return MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int send(int *data)
+{
+    if (check_rank == 1) {
+        for (int r = 0; r < check_size; ++r) {
+            if (r != 1) {
+                MPI_Recv(data, WORDS, MPI_INT, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        }
+        return MPI_SUCCESS;
+    }
+    return MPI_Send(data, WORDS, MPI_INT, 1, 2, MPI_COMM_WORLD);
+}
+
+static int one_sided(MPI_Win win, int *data, int turn)
+{
+    bool fenced = turn % 2 != 0;
+    int rc = fenced ? MPI_Win_fence(0, win) : MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    rc = rc == MPI_SUCCESS ? MPI_Put(data, WORDS, MPI_INT, 1, 0, WORDS, MPI_INT, win) : rc;
+    if (rc == MPI_SUCCESS) {
+        rc = fenced ? MPI_Win_fence(MPI_MODE_NOSUCCEED, win) : MPI_Win_unlock(1, win);
+    }
+    return rc;
 }
 
 int main(int argc, char **argv)
 {
-    int value = 0, rc = MPI_SUCCESS, class = 0;
+    int rc = MPI_SUCCESS, class = MPI_SUCCESS, *memory = NULL, *data = check_alloc(sizeof(int) * WORDS), *sum = check_alloc(sizeof(int) * WORDS);
+    MPI_Win win = MPI_WIN_NULL;
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const char *mode = argc > 1 ? argv[1] : "recv";
+    how = argc > 1 ? argv[1] : how;
+    work = argc > 2 ? argv[2] : work;
+    survive = argc > 3;
+    memset(data, 0, sizeof(int) * WORDS);
+    if (strcmp(work, "rma") == 0) {
+        MPI_Win_allocate(sizeof(int) * WORDS, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    }
+    if (survive) {
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (check_rank == 1) {
-        MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
-        raise(SIGKILL);
-    }
-    if (check_rank == 0) {
-        MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        double from = now();
-        if (strcmp(mode, "send") == 0) {
-            char *data = check_alloc(1 << 20);
-            memset(data, 0, 1 << 20);
-            while (rc == MPI_SUCCESS) {
-                rc = MPI_Send(data, 1 << 20, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
-            }
-        } else {
-            rc = MPI_Recv(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double from = 0.0;
+    for (int turn = 0; rc == MPI_SUCCESS; ++turn) {
+        if (turn == BEFORE && check_rank == 1) {
+            die();
         }
-        CHECK(rc != MPI_SUCCESS);
-        MPI_Error_class(rc, &class);
-        CHECK(class == MPI_ERR_OTHER || class == MPI_ERR_INTERN);
-        printf("ok death %s after %.1f s\n", mode, now() - from);
-        fflush(stdout);
-        _exit(0);   /* there is nobody to finalize with */
+        from = now(CLOCK_MONOTONIC);
+        if (strcmp(work, "recv") == 0) {
+            rc = receive(turn);
+        } else if (strcmp(work, "send") == 0) {
+            rc = send(data);
+        } else if (strcmp(work, "rma") == 0) {
+            rc = one_sided(win, data, turn);
+        } else {
+            rc = MPI_Allreduce(data, sum, WORDS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        }
     }
-    pause();
-    return 0;
+    MPI_Error_class(rc, &class);
+    CHECK(class == MPI_ERR_OTHER || class == MPI_ERR_INTERN);
+    printf("ok death %s %s: rank %d after %.1f s\n", how, work, check_rank, now(CLOCK_MONOTONIC) - from);
+    fflush(stdout);
+    _exit(0);   /* there is nobody to finalize with */
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
 /* spawn.c: processes started by MPI_Comm_spawn talk with their parents, and depart before them. */
+/* usage: spawn [CHILDREN [TURNS]] */
 #include "mpi_check.h"
 
-enum { CHILDREN = 2, BYTES = 300000 };
+enum { BYTES = 300000 };
 
 static void exchange(MPI_Comm inter, int mine, int theirs)
 {
@@ -39,12 +40,13 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
-    for (int turn = 0; turn < 3; ++turn) {
-        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    const int children = argc > 1 ? atoi(argv[1]) : 2, turns = argc > 2 ? atoi(argv[2]) : 3;
+    for (int turn = 0; turn < turns; ++turn) {
+        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
         exchange(inter, 1000, 2000);
         MPI_Intercomm_merge(inter, 0, &all);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
-        CHECK_EQ(sum, check_size + CHILDREN);
+        CHECK_EQ(sum, check_size + children);
         MPI_Comm_free(&all);
         MPI_Comm_disconnect(&inter);
     }
