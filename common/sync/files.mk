@@ -8,6 +8,7 @@ liblinnet_sync_la_SOURCES = \
     sync/backoff.h \
     sync/bell_page.h \
     sync/chunk_table.h \
+    sync/claim_queue.h \
     sync/lock.cc \
     sync/lock.h \
     sync/mpsc_list.h \

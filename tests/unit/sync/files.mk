@@ -7,6 +7,7 @@ unit_sync_test_SOURCES = \
     unit/sync/backoff_test.cc \
     unit/sync/bell_page_test.cc \
     unit/sync/chunk_table_test.cc \
+    unit/sync/claim_queue_test.cc \
     unit/sync/lock_test.cc \
     unit/sync/mpsc_list_test.cc \
     unit/sync/record_ring_test.cc \
