@@ -21,6 +21,7 @@ enum class SettingId : std::uint8_t {
     kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
     kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kLocalRanks,
+    kTasks, kTaskHelpers,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
     kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
@@ -97,6 +98,11 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "A usual gap between progress calls shorter than this leaves the event thread parked.", true},
     {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
+
+    {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
+     "Whether work is put into queues from which threads with time to spare take it.", false},
+    {SettingId::kTaskHelpers, "task_helpers", SettingKind::kInteger, "4", 0, 16, nullptr,
+     "Most threads that copy on idle cores; fewer where the job needs the cores, and none exists before there is something to copy.", false},
 
     {SettingId::kTcpCongestion, "tcp_congestion", SettingKind::kText, "cubic", 0, 0, nullptr,
      "Congestion control of TCP connections; empty means the system's default.", true},

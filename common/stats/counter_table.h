@@ -33,6 +33,11 @@ enum class Counter : std::uint8_t {
     // progress
     kAppPolls, kAppSleeps, kAppSleepsEmpty, kAppYields,
     kEventThreadPolls, kEventThreadWakeups, kEventThreadSpurious, kEventThreadLookIns, kEventThreadArms,
+    // tasks: kinds and places in the order of task/task.h
+    kTaskPollHost, kTaskPollEventThread, kTaskPollHelper, kTaskPollWaiter,
+    kTaskAnswerHost, kTaskAnswerEventThread, kTaskAnswerHelper, kTaskAnswerWaiter,
+    kTaskSendHost, kTaskSendEventThread, kTaskSendHelper, kTaskSendWaiter,
+    kTaskCopyHost, kTaskCopyEventThread, kTaskCopyHelper, kTaskCopyWaiter,
     // memory
     kPoolGrowths,
     kCount
@@ -125,6 +130,22 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kEventThreadSpurious, "event_thread_spurious", CounterUnit::kEvents, "Of these, in vain: the application was polling."},
     {Counter::kEventThreadLookIns, "event_thread_look_ins", CounterUnit::kEvents, "Of these, by the look-in timer."},
     {Counter::kEventThreadArms, "event_thread_arms", CounterUnit::kEvents, "Times that a leaving caller woke the event thread."},
+    {Counter::kTaskPollHost, "task_poll_host", CounterUnit::kEvents, "Looks for arrivals as tasks, by polling threads of the application."},
+    {Counter::kTaskPollEventThread, "task_poll_event", CounterUnit::kEvents, "Looks for arrivals as tasks, by the event thread."},
+    {Counter::kTaskPollHelper, "task_poll_helper", CounterUnit::kEvents, "Looks for arrivals as tasks, by helpers on idle cores."},
+    {Counter::kTaskPollWaiter, "task_poll_waiter", CounterUnit::kEvents, "Looks for arrivals as tasks, by threads that waited for them."},
+    {Counter::kTaskAnswerHost, "task_answer_host", CounterUnit::kEvents, "Answers to a peer as tasks, by polling threads of the application."},
+    {Counter::kTaskAnswerEventThread, "task_answer_event", CounterUnit::kEvents, "Answers to a peer as tasks, by the event thread."},
+    {Counter::kTaskAnswerHelper, "task_answer_helper", CounterUnit::kEvents, "Answers to a peer as tasks, by helpers on idle cores."},
+    {Counter::kTaskAnswerWaiter, "task_answer_waiter", CounterUnit::kEvents, "Answers to a peer as tasks, by threads that waited for them."},
+    {Counter::kTaskSendHost, "task_send_host", CounterUnit::kEvents, "Packets handed to a transport as tasks, by polling threads of the application."},
+    {Counter::kTaskSendEventThread, "task_send_event", CounterUnit::kEvents, "Packets handed to a transport as tasks, by the event thread."},
+    {Counter::kTaskSendHelper, "task_send_helper", CounterUnit::kEvents, "Packets handed to a transport as tasks, by helpers on idle cores."},
+    {Counter::kTaskSendWaiter, "task_send_waiter", CounterUnit::kEvents, "Packets handed to a transport as tasks, by threads that waited for them."},
+    {Counter::kTaskCopyHost, "task_copy_host", CounterUnit::kEvents, "Pieces copied as tasks, by polling threads of the application."},
+    {Counter::kTaskCopyEventThread, "task_copy_event", CounterUnit::kEvents, "Pieces copied as tasks, by the event thread."},
+    {Counter::kTaskCopyHelper, "task_copy_helper", CounterUnit::kEvents, "Pieces copied as tasks, by helpers on idle cores."},
+    {Counter::kTaskCopyWaiter, "task_copy_waiter", CounterUnit::kEvents, "Pieces copied as tasks, by threads that waited for them."},
     {Counter::kPoolGrowths, "pool_growths", CounterUnit::kEvents, "Times that a pool asked the allocator for memory."},
 }};
 

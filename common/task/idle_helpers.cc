@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// IdleHelpers: the threads.
+#include "task/idle_helpers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sys/futex.h"
+#include "sys/process.h"
+
+namespace linnet {
+namespace {
+
+// An idle core wakes up within some 5 to 100 us, in a virtual machine; a busy one gives a SCHED_IDLE thread its share after tens of milliseconds.
+constexpr Nanos kLate{300'000};
+constexpr Nanos::rep kStillFirst = 2'000'000;
+constexpr Nanos::rep kStillMost = 512'000'000;
+// Reading the affinity costs about a tenth of a 16 KiB piece.
+constexpr unsigned kRunsPerLook = 8;
+// By callers; the helpers look when it matters.
+constexpr Nanos::rep kBetweenLooks = 100'000'000;
+
+}   // namespace
+
+IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log) noexcept
+    : tree_{tree},
+      config_{std::min(config.most, kMost), std::max(config.local_ranks, 1u), config.crowded, config.idle_class},
+      clock_{clock},
+      log_{log},
+      machine_cpus_{tree.topology().nodes()[0].cpus.count()},
+      owner_pid_{process_id()},
+      still_for_{kStillFirst}
+{
+}
+
+// Ranks that share the whole machine each have a core of it; a mask that is smaller is taken for our own.
+unsigned IdleHelpers::allowed_on(const CpuSet& cpus) const noexcept
+{
+    const unsigned n = cpus.count();
+    const unsigned ranks = n >= machine_cpus_ ? config_.local_ranks : 1;
+    return std::min(config_.most, n > ranks ? n - ranks : 0);
+}
+
+bool IdleHelpers::useful() noexcept
+{
+    if (config_.most == 0) {
+        return false;
+    }
+    const Nanos::rep now = clock_.now().time_since_epoch().count();
+    if (now >= look_at_.load(std::memory_order_relaxed)) {
+        look_at_.store(now + kBetweenLooks, std::memory_order_relaxed);
+        allowed_.store(stopping_.load(std::memory_order_relaxed) ? 0 : allowed_on(process_affinity()), std::memory_order_relaxed);
+    }
+    return allowed() != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
+}
+
+void IdleHelpers::call(unsigned n) noexcept
+{
+    if (!useful()) {
+        return;
+    }
+    n = std::min(n, allowed());
+    if (started() < n) {
+        start(n);
+        n = std::min(n, started());
+    }
+    const Nanos::rep now = clock_.now().time_since_epoch().count();
+    for (unsigned i = 0; i < n; ++i) {
+        Helper& helper = helpers_[i];
+        if (helper.word.load(std::memory_order_relaxed) == (kAsleep | kCalled)) {
+            if (config_.idle_class && now - helper.called_at.load(std::memory_order_relaxed) > kLate.count()) {
+                disturbed();   // it was called long ago and got no core
+                return;
+            }
+        } else {
+            helper.called_at.store(now, std::memory_order_relaxed);
+        }
+        if (helper.word.fetch_or(kCalled, std::memory_order_acq_rel) == kAsleep) {
+            futex_wake(helper.word);
+        }
+    }
+}
+
+// Keeps callers away for a while, longer each time.
+void IdleHelpers::disturbed() noexcept
+{
+    const Nanos::rep still = still_for_.load(std::memory_order_relaxed);
+    still_until_.store(clock_.now().time_since_epoch().count() + still, std::memory_order_relaxed);
+    still_for_.store(std::min(still * 2, kStillMost), std::memory_order_relaxed);
+}
+
+// Up to `n` threads in all. A second caller does not wait for the first one to be done with it.
+void IdleHelpers::start(unsigned n) noexcept
+{
+    if (!starting_.try_lock()) {
+        return;
+    }
+    for (unsigned i = started(); i < n && !cannot_start_ && !stopping_.load(std::memory_order_relaxed); ++i) {
+        Helper& helper = helpers_[i];
+        helper.all = this;
+        helper.index = i;
+        helper.word.store(kCalled, std::memory_order_relaxed);
+        helper.called_at.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
+        Result<Thread> thread = Thread::start({"linnet-idle", Nanos{50'000}, config_.idle_class}, &IdleHelpers::entry, &helper, log_);
+        if (thread.ok()) {
+            helper.thread = std::move(*thread);
+            started_.store(i + 1, std::memory_order_release);
+        } else {
+            cannot_start_ = true;   // it was logged; do not try again for every copy
+        }
+    }
+    starting_.unlock();
+}
+
+void IdleHelpers::stop() noexcept
+{
+    stopping_.store(true, std::memory_order_seq_cst);
+    const bool ours = process_id() == owner_pid_;
+    for (unsigned i = 0; i < started(); ++i) {
+        if (!ours) {
+            helpers_[i].thread.forget();   // after fork(): it runs in the parent only
+            continue;
+        }
+        helpers_[i].word.fetch_or(kCalled, std::memory_order_acq_rel);
+        futex_wake(helpers_[i].word);
+    }
+    for (unsigned i = 0; i < started(); ++i) {
+        helpers_[i].thread.join();
+    }
+    started_.store(0, std::memory_order_release);
+    allowed_.store(0, std::memory_order_relaxed);
+}
+
+// ---- a helper ----
+
+void IdleHelpers::entry(void* helper) noexcept
+{
+    auto& me = *static_cast<Helper*>(helper);
+    me.all->live(me);
+}
+
+void IdleHelpers::live(Helper& me) noexcept
+{
+    me.cpus = thread_affinity();
+    while (!stopping_.load(std::memory_order_seq_cst)) {
+        if ((me.word.exchange(kAsleep, std::memory_order_acq_rel) & kCalled) == 0) {
+            while (me.word.load(std::memory_order_acquire) == kAsleep) {
+                futex_wait(me.word, kAsleep);
+            }
+        }
+        me.word.exchange(0, std::memory_order_acq_rel);
+        if (!stopping_.load(std::memory_order_seq_cst)) {
+            work(me);
+        }
+    }
+}
+
+void IdleHelpers::work(Helper& me) noexcept
+{
+    look_at_affinity(me);
+    if (config_.idle_class && clock_.now().time_since_epoch().count() - me.called_at.load(std::memory_order_relaxed) > kLate.count()) {
+        disturbed();
+        return;
+    }
+    const std::uint64_t lost = thread_context_switches().involuntary;
+    for (unsigned runs = 1; me.index < allowed() && !stopping_.load(std::memory_order_relaxed); ++runs) {
+        if (tree_.run(current_cpu(), TaskPlace::kHelper, 1).total() == 0) {
+            still_for_.store(kStillFirst, std::memory_order_relaxed);
+            return;
+        }
+        if (config_.idle_class && thread_context_switches().involuntary != lost) {
+            disturbed();
+            return;
+        }
+        if (runs % kRunsPerLook == 0) {
+            look_at_affinity(me);
+        }
+    }
+}
+
+// Programs pin themselves when they like, and cgroups change under them.
+void IdleHelpers::look_at_affinity(Helper& me) noexcept
+{
+    const CpuSet cpus = process_affinity();
+    if (cpus == me.cpus) {
+        return;
+    }
+    if (set_thread_affinity(cpus)) {
+        me.cpus = cpus;
+    }
+    allowed_.store(stopping_.load(std::memory_order_relaxed) ? 0 : allowed_on(cpus), std::memory_order_relaxed);
+}
+
+}   // namespace linnet

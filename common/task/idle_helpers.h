@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// IdleHelpers: threads that run tasks where a core has nothing else to do.
+//
+// What it is   Threads of the class SCHED_IDLE, in the place of PIOMan's hook in the idle loop of the scheduler. They sleep until called, run tasks that
+//              were offered to idle helpers, and sleep again. None exists before the first call.
+// Owner        The context. The tree outlives it; stop() (or the destructor) comes before the tasks' owners go.
+// Threads      Any, for everything but stop(). A helper takes no lock that another thread can wait for, has all signals blocked, is called linnet-idle.
+// Blocking     stop() waits for what the helpers are running, at most a body each. call() makes at most one system call per helper, and the first time starts
+//              a thread.
+// Failure      None. Where no thread can be started, or no core is idle, whoever waits for a task runs it himself.
+// Fork         The child has no helpers; destroying the object there forgets them.
+//
+// When still   A helper helps only on a core that nobody else wants. It looks at the affinity of the process when it is called, and between pieces of work:
+//              there are at most as many helpers as processors beyond one per rank. One that was called and got no core for 300 us, or lost its core while
+//              it ran, takes that for oversubscription: no helper is called for 2 ms, twice as long each time this happens again, up to half a second.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/ready_ref.h"
+#include "sync/lock.h"
+#include "sys/cpu_set.h"
+#include "sys/thread.h"
+#include "task/task_tree.h"
+
+namespace linnet {
+
+class IdleHelpers {
+public:
+    static constexpr unsigned kMost = 16;
+
+    struct Config {
+        unsigned most{4};          // threads, at most kMost; 0: none ever
+        unsigned local_ranks{1};   // processes of the job on this host
+        ReadyRef crowded{};        // do others want our cores, as far as the waiting threads see?
+        bool idle_class{true};     // false, for tests on busy machines: ordinary threads that do not mind being late or stopped
+    };
+
+    IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log) noexcept;
+    ~IdleHelpers() { stop(); }
+    IdleHelpers(const IdleHelpers&) = delete;
+    IdleHelpers& operator=(const IdleHelpers&) = delete;
+
+    // Would call() find a core that is probably idle? Some ten nanoseconds, and every 100 ms
+    // a look at the affinity.
+    [[nodiscard]] bool useful() noexcept;
+    // Work for `n` helpers was pushed before this call. Wakes as many as sleep, not more than useful; none if none is.
+    void call(unsigned n) noexcept;
+    // Ends the threads. Idempotent. Not called at the same time as call().
+    void stop() noexcept;
+
+    // How many may run at present, and how many threads exist; to look at.
+    [[nodiscard]] unsigned allowed() const noexcept { return allowed_.load(std::memory_order_relaxed); }
+    [[nodiscard]] unsigned started() const noexcept { return started_.load(std::memory_order_acquire); }
+
+private:
+    // Proof. `word` of a helper: kAsleep from when it announced its sleep until it is up again; kCalled from a call until the helper has seen it.
+    //   A caller pushes work and then does fetch_or(kCalled); a helper does exchange(kAsleep) and sleeps unless it saw kCalled. All are acquire-release
+    //   read-modify-writes of one word, so they have an order: either the helper's exchange comes later, sees kCalled, and works again with the push visible;
+    //   or the caller's comes later, sees kAsleep, and wakes it.
+    static constexpr std::uint32_t kAsleep = 1, kCalled = 2;
+
+    struct alignas(kCacheLine) Helper {
+        std::atomic<std::uint32_t> word{0};   // futex
+        std::atomic<Nanos::rep> called_at{0};
+        IdleHelpers* all{nullptr};
+        unsigned index{0};
+        CpuSet cpus;       // its affinity; the helper's own
+        Thread thread;
+    };
+
+    static void entry(void* helper) noexcept;
+    void live(Helper& me) noexcept;
+    void work(Helper& me) noexcept;
+    void look_at_affinity(Helper& me) noexcept;
+    void disturbed() noexcept;
+    void start(unsigned n) noexcept;
+    [[nodiscard]] unsigned allowed_on(const CpuSet& cpus) const noexcept;
+
+    TaskTree& tree_;
+    const Config config_;
+    const Clock& clock_;
+    const Log& log_;
+    const unsigned machine_cpus_;
+    std::uint32_t owner_pid_{0};
+    std::atomic<unsigned> allowed_{0};
+    std::atomic<unsigned> started_{0};
+    std::atomic<bool> stopping_{false};
+    std::atomic<Nanos::rep> look_at_{0};       // when useful() reads the affinity again
+    std::atomic<Nanos::rep> still_until_{0};   // no calls before
+    std::atomic<Nanos::rep> still_for_{0};     // how long the next disturbance keeps us still
+    Mutex starting_;
+    bool cannot_start_ LINNET_GUARDED_BY(starting_){false};
+    std::array<Helper, kMost> helpers_;
+};
+
+}   // namespace linnet

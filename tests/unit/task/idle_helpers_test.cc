@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// IdleHelpers: that they come, that they keep still, that nobody depends on them, and how they end.
+//
+// Where a helper must run, it is an ordinary thread: an idle core is more than a test may ask for.
+#include "task/idle_helpers.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "support/test_log.h"
+#include "sys/futex.h"
+#include "sys/system_clock.h"
+
+namespace linnet {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::test_log;
+
+template <class Condition>
+bool eventually(Condition condition, Nanos bound = 20s)
+{
+    const TimePoint end = monotonic_now() + bound;
+    while (!condition() && monotonic_now() < end) {
+        std::this_thread::sleep_for(100us);
+    }
+    return condition();
+}
+
+// Runs `runs` times; a run by a helper waits until the gate is open.
+struct Gated : Task {
+    Gated() : Task{TaskKind::kCopy, &Gated::body} {}
+    static TaskResult body(Task& self, std::uint32_t) noexcept
+    {
+        auto& me = static_cast<Gated&>(self);
+        if (::pthread_equal(::pthread_self(), me.owner) == 0) {
+            me.inside.fetch_add(1);
+            while (me.gate.load(std::memory_order_acquire) == 0) {
+                futex_wait(me.gate, 0);
+            }
+            ::pthread_getname_np(::pthread_self(), me.name, sizeof me.name);
+            me.policy = ::sched_getscheduler(0);
+            ::pthread_sigmask(SIG_SETMASK, nullptr, &me.blocked);
+        }
+        me.done.fetch_add(1, std::memory_order_release);
+        return TaskResult::kDone;
+    }
+    void open()
+    {
+        gate.store(1, std::memory_order_release);
+        futex_wake(gate, 100);
+    }
+    pthread_t owner{::pthread_self()};
+    std::atomic<std::uint32_t> gate{0}, inside{0}, done{0};
+    char name[16]{};
+    int policy{-1};
+    sigset_t blocked{};
+};
+
+// Moves only when told; helpers read it.
+class SharedManualClock final : public Clock {
+public:
+    [[nodiscard]] TimePoint now() const noexcept override { return TimePoint{Nanos{ns_.load()}}; }
+    void advance(Nanos by) { ns_.fetch_add(by.count()); }
+
+private:
+    std::atomic<Nanos::rep> ns_{0};
+};
+
+class IdleHelpersTest : public ::testing::Test {
+protected:
+    IdleHelpers& make(unsigned most, bool idle_class = false, unsigned ranks = 1)
+    {
+        return helpers.emplace(tree, IdleHelpers::Config{most, ranks, crowded, idle_class}, clock, test_log());
+    }
+    void push(Gated& task, std::uint32_t runs) { ASSERT_TRUE(tree.push(task, {kMachineQueue, runs, true})); }
+
+    Topology topology{Topology::read(test_log())};
+    const bool two_cpus{process_affinity().count() >= 2};
+    SystemClock clock;
+    Stats stats;
+    TaskTree tree{topology, stats};
+    ReadyRef crowded{};
+    std::optional<IdleHelpers> helpers;
+};
+
+#define NEEDS_TWO_PROCESSORS()                       \
+    if (!two_cpus) {                                 \
+        GTEST_SKIP() << "one processor: no helpers"; \
+    }
+
+// ---- coming ----
+
+TEST_F(IdleHelpersTest, NoThreadExistsBeforeTheFirstCallAndNoneIsAllowedAtMostZero)
+{
+    EXPECT_EQ(make(4).started(), 0u);
+    IdleHelpers& none = make(0);
+    EXPECT_FALSE(none.useful());
+    none.call(3);
+    EXPECT_EQ(none.started(), 0u);
+}
+
+TEST_F(IdleHelpersTest, CalledHelperRunsWhatWasOfferedUnderItsNameWithSignalsBlocked)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1);
+    for (unsigned round = 1; round <= 50; ++round) {   // asleep or about to be
+        Gated task;
+        task.open();
+        push(task, 1);
+        h.call(1);
+        ASSERT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 1; })) << round;
+        EXPECT_STREQ(task.name, "linnet-idle");
+        EXPECT_EQ(sigismember(&task.blocked, SIGINT), 1);
+        EXPECT_EQ(sigismember(&task.blocked, SIGPROF), 1);
+    }
+    EXPECT_EQ(h.started(), 1u);
+    h.stop();
+    EXPECT_EQ(stats.total(Counter::kTaskCopyHelper), 50u);
+}
+
+TEST_F(IdleHelpersTest, HelperIsOfTheIdleClass)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1, true);
+    Gated task;
+    task.open();
+    push(task, 1);
+    // On a busy machine it keeps still again and again: then another thread gets the task, and nothing was shown.
+    const bool helped = eventually([&] { return h.call(1), task.done.load(std::memory_order_acquire) == 1; }, 5s);
+    if (!helped) {
+        tree.run_own(task);
+        eventually([&] { return task.done.load(std::memory_order_acquire) == 1; });
+        h.stop();
+        GTEST_SKIP() << "no core was idle";
+    }
+    h.stop();
+    EXPECT_EQ(task.policy, SCHED_IDLE);
+}
+
+// ---- keeping still ----
+
+TEST_F(IdleHelpersTest, RanksThatFillTheMachineLeaveNoCoreForHelpers)
+{
+    IdleHelpers& h = make(4, false, topology.nodes()[0].cpus.count());
+    if (process_affinity() == topology.nodes()[0].cpus) {
+        EXPECT_FALSE(h.useful());
+        h.call(1);
+        EXPECT_EQ(h.started(), 0u);
+    }
+}
+
+TEST_F(IdleHelpersTest, CrowdedCoresLeaveTheHelpersAsleep)
+{
+    static constexpr auto kYes = []() noexcept { return true; };
+    crowded = ReadyRef::to(kYes);
+    IdleHelpers& h = make(4);
+    EXPECT_FALSE(h.useful());
+    h.call(1);
+    EXPECT_EQ(h.started(), 0u);
+}
+
+TEST_F(IdleHelpersTest, HelperThatGetsNoCoreIsNotCalledAgainForAWhile)
+{
+    NEEDS_TWO_PROCESSORS();
+    SharedManualClock manual;
+    manual.advance(1h);
+    IdleHelpers h{tree, {1, 1, {}, true}, manual, test_log()};
+    Gated task;
+    push(task, 2);
+    ASSERT_TRUE(eventually([&] { return h.call(1), task.inside.load() == 1; }));
+    // It is in the middle of a run. The next call is answered late, as if it had waited for a core.
+    h.call(1);
+    manual.advance(1ms);
+    EXPECT_TRUE(h.useful());
+    task.open();
+    tree.withdraw(task);
+    EXPECT_TRUE(eventually([&] { return !h.useful(); }));
+    manual.advance(3ms);
+    EXPECT_TRUE(h.useful());
+    h.stop();
+}
+
+TEST_F(IdleHelpersTest, AffinityShrunkToOneCoreEndsTheHelpingAndWidenedItResumes)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(2);
+    Gated task;
+    task.open();
+    push(task, 1'000'000);
+    h.call(2);
+    ASSERT_TRUE(eventually([&] { return task.done.load() > 0; }));
+    const CpuSet before = process_affinity();
+    CpuSet one;
+    one.add(before.first());
+    ASSERT_TRUE(set_thread_affinity(one));   // this is the first thread of the process
+    EXPECT_TRUE(eventually([&] { return h.allowed() == 0 || task.done.load() == 1'000'000; }));
+    const std::uint32_t withdrawn = tree.withdraw(task);
+    EXPECT_GT(withdrawn, 0u);   // it stopped long before the end
+    EXPECT_TRUE(eventually([&] { return task.done.load() == 1'000'000 - withdrawn; }));
+    EXPECT_FALSE(h.useful());
+    ASSERT_TRUE(set_thread_affinity(before));
+    EXPECT_TRUE(eventually([&] { return h.useful(); }));   // looks again every 100 ms
+    Gated after;
+    after.open();
+    push(after, 1);
+    EXPECT_TRUE(eventually([&] { return h.call(1), after.done.load(std::memory_order_acquire) == 1; }));
+    h.stop();
+}
+
+// ---- nobody depends on them ----
+
+TEST_F(IdleHelpersTest, WaiterRunsAllThatAHelperStoppedInMidRunHasNotBegun)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1);
+    Gated task;
+    push(task, 10);
+    ASSERT_TRUE(eventually([&] { return h.call(1), task.inside.load() == 1; }));
+    unsigned mine = 0;
+    while (tree.run_own(task)) {
+        ++mine;
+    }
+    EXPECT_EQ(mine, 9u);
+    EXPECT_EQ(task.done.load(), 9u);
+    task.open();
+    EXPECT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 10; }));
+    EXPECT_EQ(stats.total(Counter::kTaskCopyWaiter), 9u);
+}
+
+TEST_F(IdleHelpersTest, StopWaitsForTheRunThatAHelperIsIn)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1);
+    Gated task;
+    push(task, 2);
+    ASSERT_TRUE(eventually([&] { return h.call(1), task.inside.load() == 1; }));
+    std::thread opener{[&] {
+        std::this_thread::sleep_for(20ms);
+        task.open();
+    }};
+    h.stop();
+    EXPECT_GE(task.done.load(std::memory_order_acquire), 1u);
+    EXPECT_EQ(h.started(), 0u);
+    opener.join();
+    tree.withdraw(task);
+    h.call(1);   // nothing happens any more
+    EXPECT_EQ(h.started(), 0u);
+}
+
+TEST_F(IdleHelpersTest, ChildOfForkForgetsThemAndTheParentKeepsThem)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1);
+    Gated task;
+    push(task, 1);
+    ASSERT_TRUE(eventually([&] { return h.call(1), task.inside.load() == 1; }));   // in the middle of a run
+    const ::pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        helpers.reset();   // would hang or crash if it waited for, or woke, what is not there
+        ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    task.open();
+    EXPECT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 1; }));
+}
+
+// A program that computes on every core, itself pinned: its tasks end all the same, done by whoever waits.
+TEST_F(IdleHelpersTest, ProgramThatComputesOnEveryCoreGetsItsTasksDone)
+{
+    IdleHelpers& h = make(4, true);
+    const CpuSet all = process_affinity();
+    std::atomic<bool> end{false};
+    std::vector<std::thread> computing;
+    for (unsigned cpu = 0; cpu < CpuSet::kCpus; ++cpu) {
+        if (all.has(cpu) && computing.size() < 8) {
+            computing.emplace_back([&end, cpu] {
+                CpuSet one;
+                one.add(cpu);
+                set_thread_affinity(one);
+                while (!end.load(std::memory_order_relaxed)) {
+                }
+            });
+        }
+    }
+    for (unsigned round = 0; round < 200; ++round) {
+        Gated task;
+        task.open();
+        push(task, 64);
+        h.call(4);
+        while (tree.run_own(task)) {
+        }
+        ASSERT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 64; }));
+    }
+    end = true;
+    for (std::thread& thread : computing) {
+        thread.join();
+    }
+    h.stop();
+    EXPECT_EQ(stats.total(Counter::kTaskCopyWaiter) + stats.total(Counter::kTaskCopyHelper), 200u * 64);
+}
+
+}   // namespace
+}   // namespace linnet
