@@ -7,12 +7,14 @@ seeded_programs += contract_test
 contract_test_SOURCES = \
     contract/endpoint.cc \
     contract/endpoint.h \
+    contract/frame_link_test.cc \
     contract/raw_peer.h \
     contract/tcp_link_test.cc \
     contract/transport_contract_test.cc \
     support/faulty_port.cc \
     support/faulty_port.h \
     support/faulty_transport.cc \
-    support/faulty_transport.h
+    support/faulty_transport.h \
+    support/sim_port.h
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la \
     $(top_builddir)/common/liblinnet-transport-shm.la $(top_builddir)/common/liblinnet-transport-tcp.la $(libs_transport_udp)

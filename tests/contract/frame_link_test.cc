@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// What is special about links over frames: an opening exchange that loses frames, copies, strangers, and how a link ends. A network in memory, a clock that
+// moves when told.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "contract/endpoint.h"
+#include "support/sim_port.h"
+#include "support/test_log.h"
+#include "transport/frames/frame_transport.h"
+#include "wire/crc32c.h"
+
+namespace linnet::contract {
+namespace {
+
+using Action = HelloVerdict::Action;
+using frames::FrameTransport;
+using testing::SimFrames;
+using testing::SimPort;
+using wire::OpenStep;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint32_t kA = 1;
+constexpr std::uint32_t kB = 2;
+
+struct Host {
+    Host(SimFrames& net, std::uint32_t number, unsigned channels, std::size_t frame_bytes, const Settings& settings, const Clock& clock)
+    {
+        auto p = std::make_unique<SimPort>(net, number, channels, frame_bytes, testing::test_log());
+        port = p.get();
+        const TransportCaps caps{"sim", 0, true, false, Nanos{1000}, 1.0};
+        transport = std::make_unique<FrameTransport>(std::move(p), caps, settings, clock, testing::test_log(), stats);
+        name.endpoint_id.set(number);
+        name.port.set(1);
+        EXPECT_EQ(transport->open(sink, name), Status::kOk);
+    }
+    Stats stats;
+    Sink sink;
+    SimPort* port;
+    std::unique_ptr<FrameTransport> transport;
+    wire::EndpointName name;
+};
+
+class FrameLink : public ::testing::TestWithParam<unsigned> {
+protected:
+    Host& host(std::uint32_t number, std::size_t frame_bytes = 1472)
+    {
+        hosts.push_back(std::make_unique<Host>(net, number, GetParam(), frame_bytes, settings, clock));
+        return *hosts.back();
+    }
+    void SetUp() override
+    {
+        a = &host(kA);
+        b = &host(kB);
+    }
+    // Time passes in steps that a frame needs.
+    void pass(Nanos time, Nanos step = milliseconds{1})
+    {
+        for (Nanos t{0}; t <= time; t += step) {
+            for (const auto& h : hosts) {
+                h->transport->poll(64);
+            }
+            clock.advance(step);
+        }
+    }
+    LinkId connect(LinkRole role = LinkRole::kLane)
+    {
+        const auto link = a->transport->connect(PeerId{2}, role, b->name);
+        EXPECT_TRUE(link.ok());
+        return *link;
+    }
+    bool both_up() { return a->sink.ups.size() == 1 && b->sink.ups.size() == 1; }
+    LinkId open(LinkRole role = LinkRole::kLane)
+    {
+        const LinkId link = connect(role);
+        pass(milliseconds{5});
+        EXPECT_TRUE(both_up());
+        return link;
+    }
+    void send(LinkId link, const Packet& p)
+    {
+        const LanePacket one = p.lane();
+        ASSERT_EQ(a->transport->send_lane(link, {&one, 1}).taken, 1u);
+    }
+    [[nodiscard]] SimFrames::Frame first(std::uint32_t from, OpenStep step) const
+    {
+        return *std::find_if(net.sent.begin(), net.sent.end(), [&](const auto& f) { return f.from == from && f.step() == step; });
+    }
+
+    ManualClock clock;
+    SimFrames net;
+    Settings settings;
+    std::vector<std::unique_ptr<Host>> hosts;
+    Host* a{nullptr};
+    Host* b{nullptr};
+};
+
+// ---- opening ----
+
+TEST_P(FrameLink, HelloIsRepeatedEverMoreSeldomUntilItIsAnswered)
+{
+    net.lose = [](const auto& f) { return f.from == kA; };
+    connect();
+    pass(seconds{1});
+    EXPECT_EQ(net.count(kA, OpenStep::kHello), 1u + 7u);   // after 5, 15, 35, 75, 155, 315, 635 ms
+    net.lose = nullptr;
+    pass(seconds{1});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(b->sink.hellos, 1u);
+}
+
+TEST_P(FrameLink, NobodyAnswersInTimeIsTimedOutWithTheSetting)
+{
+    net.lose = [](const auto&) { return true; };
+    connect();
+    pass(seconds{29}, milliseconds{50});
+    EXPECT_TRUE(a->sink.downs.empty());
+    pass(seconds{2}, milliseconds{50});
+    ASSERT_EQ(a->sink.downs.size(), 1u);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kTimedOut);
+    EXPECT_FALSE(a->sink.downs[0].up);
+    EXPECT_NE(a->sink.downs[0].text.find("connect_timeout"), std::string::npos) << a->sink.downs[0].text;
+    EXPECT_NE(a->sink.downs[0].text.find("port 2"), std::string::npos) << a->sink.downs[0].text;
+}
+
+TEST_P(FrameLink, LostWelcomeIsSentAgainAndTheSinkIsAskedOnce)
+{
+    unsigned lost = 0;
+    net.lose = [&](const auto& f) { return f.step() == OpenStep::kWelcome && lost++ < 3; };
+    connect();
+    pass(milliseconds{100});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(b->sink.hellos, 1u);
+    EXPECT_EQ(net.count(kB, OpenStep::kWelcome), 4u);
+}
+
+TEST_P(FrameLink, LostConfirmIsSentAgainAndWhatWasSentMeanwhileArrives)
+{
+    unsigned lost = 0;
+    net.lose = [&](const auto& f) { return f.step() == OpenStep::kConfirm && lost++ < 2; };
+    const LinkId link = connect();
+    pass(milliseconds{2});
+    ASSERT_EQ(a->sink.ups.size(), 1u);
+    EXPECT_TRUE(b->sink.ups.empty());
+    const Packet p = eager(1, 100);
+    send(link, p);
+    pass(milliseconds{400});
+    EXPECT_TRUE(both_up());
+    ASSERT_EQ(b->sink.packets.size(), 1u);
+    EXPECT_EQ(b->sink.packets[0].bytes, p.bytes);
+}
+
+TEST_P(FrameLink, ConfirmIsRepeatedUntilThePeerSaysUpAndNoLonger)
+{
+    unsigned lost = 0;
+    net.lose = [&](const auto& f) { return f.step() == OpenStep::kUp && lost++ < 2; };
+    connect();
+    pass(seconds{3});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(net.count(kA, OpenStep::kConfirm), 3u);
+    EXPECT_EQ(net.count(kB, OpenStep::kUp), 3u);
+}
+
+TEST_P(FrameLink, CopiesOfEveryOpeningFrameChangeNothing)
+{
+    open();
+    const std::vector<SimFrames::Frame> all = net.sent;
+    for (const SimFrames::Frame& f : all) {
+        net.ports[f.to]->arrive(0, f);
+    }
+    pass(milliseconds{100});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(b->sink.hellos, 1u);
+    EXPECT_TRUE(a->sink.downs.empty() && b->sink.downs.empty());
+}
+
+TEST_P(FrameLink, LateCopyOfAHelloOpensNothingWhenItsLinkIsOver)
+{
+    const LinkId link = open();
+    a->transport->drop(link);
+    pass(milliseconds{10});
+    ASSERT_EQ(b->sink.downs.size(), 1u);
+    net.ports[kB]->arrive(0, first(kA, OpenStep::kHello));
+    pass(milliseconds{10});
+    EXPECT_EQ(b->sink.hellos, 1u);
+}
+
+TEST_P(FrameLink, RejectedHelloEndsTheAttempt)
+{
+    b->sink.hello_answer = Action::kReject;
+    connect();
+    pass(milliseconds{5});
+    ASSERT_EQ(a->sink.downs.size(), 1u);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kRefused);
+    EXPECT_TRUE(b->sink.downs.empty());
+}
+
+TEST_P(FrameLink, RejectedConfirmEndsBothSides)
+{
+    b->sink.confirm_answer = Action::kReject;
+    connect();
+    pass(milliseconds{20});
+    ASSERT_EQ(b->sink.downs.size(), 1u);
+    EXPECT_FALSE(b->sink.downs[0].up);
+    ASSERT_EQ(a->sink.downs.size(), 1u);
+    EXPECT_TRUE(a->sink.downs[0].up);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+}
+
+TEST_P(FrameLink, AttemptGivenUpAfterItsHelloEndsTheAcceptorsSideToo)
+{
+    const LinkId link = connect();
+    net.lose = [](const auto& f) { return f.step() == OpenStep::kWelcome; };
+    pass(milliseconds{2});
+    a->transport->drop(link);
+    net.lose = nullptr;
+    net.ports[kA]->arrive(0, first(kB, OpenStep::kWelcome));   // it was only late
+    pass(milliseconds{10});
+    ASSERT_EQ(b->sink.downs.size(), 1u);
+    EXPECT_FALSE(b->sink.downs[0].up);
+}
+
+TEST_P(FrameLink, NextAddressIsCalledWhenNobodyIsAtTheFirst)
+{
+    wire::EndpointName name;
+    name.port.set(1);
+    for (const std::uint8_t number : {std::uint8_t{9}, std::uint8_t{kB}}) {
+        wire::NameAddress at;
+        at.bytes[3] = number;
+        ASSERT_TRUE(wire::add_address(name, at));
+    }
+    ASSERT_TRUE(a->transport->connect(PeerId{2}, LinkRole::kLane, name).ok());
+    pass(milliseconds{2});
+    a->port->evidence.emplace_back(9, ECONNREFUSED);
+    pass(milliseconds{10});
+    EXPECT_TRUE(both_up());
+    const LinkId link = a->sink.ups[0].link;   // what was good is called first from now on
+    a->transport->drop(link);
+    const std::size_t before = net.sent.size();
+    ASSERT_TRUE(a->transport->connect(PeerId{2}, LinkRole::kLane, name).ok());
+    pass(milliseconds{10});
+    EXPECT_TRUE(std::none_of(net.sent.begin() + static_cast<std::ptrdiff_t>(before), net.sent.end(), [](const auto& f) { return f.to == 9; }));
+}
+
+TEST_P(FrameLink, AnotherProcessAtTheAddressLeadsToTheNextOne)
+{
+    Host& stranger = host(3);
+    stranger.sink.hello_answer = Action::kReject;
+    a->sink.elsewhere = true;
+    wire::EndpointName name;
+    name.port.set(1);
+    for (const std::uint8_t number : {std::uint8_t{3}, std::uint8_t{kB}}) {
+        wire::NameAddress at;
+        at.bytes[3] = number;
+        ASSERT_TRUE(wire::add_address(name, at));
+    }
+    ASSERT_TRUE(a->transport->connect(PeerId{2}, LinkRole::kLane, name).ok());
+    pass(milliseconds{10});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(stranger.sink.hellos, 1u);
+}
+
+TEST_P(FrameLink, FramesAreNoLongerThanThePeerWants)
+{
+    Host& narrow = host(3, 500);
+    ASSERT_TRUE(a->transport->connect(PeerId{2}, LinkRole::kLane, narrow.name).ok());
+    pass(milliseconds{5});
+    ASSERT_EQ(a->sink.ups.size(), 1u);
+    const Packet p = eager(1, 20000);
+    send(a->sink.ups[0].link, p);
+    pass(milliseconds{50});
+    ASSERT_EQ(narrow.sink.packets.size(), 1u);
+    EXPECT_EQ(narrow.sink.packets[0].bytes, p.bytes);
+    EXPECT_TRUE(std::all_of(net.sent.begin(), net.sent.end(), [](const auto& f) { return f.bytes.size() <= 500; }));
+}
+
+TEST_P(FrameLink, DamagedOpeningFramesAreCountedAndOpenNothing)
+{
+    net.lose = [](const auto&) { return true; };
+    connect();
+    pass(milliseconds{2});
+    net.lose = nullptr;
+    const SimFrames::Frame hello = first(kA, OpenStep::kHello);
+    for (std::size_t bit = 16; bit < hello.bytes.size() * 8; bit += 7) {   // version and kind make it another frame
+        SimFrames::Frame bad = hello;
+        bad.bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+        net.ports[kB]->arrive(0, bad);
+    }
+    SimFrames::Frame cut = hello;
+    cut.bytes.resize(70);
+    net.ports[kB]->arrive(0, cut);
+    for (int i = 0; i < 50; ++i) {
+        b->transport->poll(64);
+    }
+    EXPECT_EQ(b->sink.hellos, 0u);
+    EXPECT_GT(b->transport->rubbish(), 100u);
+}
+
+// ---- ending ----
+
+TEST_P(FrameLink, GoodbyeThatWasLostIsTheAnswerToTheNextFrame)
+{
+    const LinkId link = open();
+    net.lose = [](const auto& f) { return f.from == kB; };
+    b->transport->drop(b->sink.ups[0].link);
+    pass(seconds{1});
+    EXPECT_TRUE(a->sink.downs.empty());
+    net.lose = nullptr;
+    send(link, eager(1, 10));
+    pass(milliseconds{10});
+    ASSERT_EQ(a->sink.downs.size(), 1u);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+    EXPECT_TRUE(a->sink.downs[0].up);
+}
+
+TEST_P(FrameLink, OneLostGoodbyeIsRepeated)
+{
+    open();
+    unsigned lost = 0;
+    net.lose = [&](const auto& f) { return f.head().kind == wire::FrameKind::kReset && lost++ < 2; };
+    b->transport->drop(b->sink.ups[0].link);
+    pass(milliseconds{50});
+    EXPECT_EQ(a->sink.downs.size(), 1u);
+}
+
+TEST_P(FrameLink, ResetThatDoesNotNameBothEndsIsIgnored)
+{
+    open();
+    const wire::FrameHead welcome = first(kB, OpenStep::kWelcome).head();
+    for (std::uint32_t place = 0; place < 16; ++place) {
+        wire::FrameHead h;
+        h.kind = wire::FrameKind::kReset;
+        h.number.set(place);
+        h.connection.set(welcome.connection.get() ^ 0x100000);
+        const auto bytes = std::as_bytes(std::span{&h, 1});
+        for (const unsigned channel : {0u, 1u}) {
+            net.ports[kA]->arrive(channel % GetParam(), {kB, kA, {bytes.begin(), bytes.end()}});
+        }
+    }
+    pass(milliseconds{5});
+    EXPECT_TRUE(a->sink.downs.empty());
+}
+
+TEST_P(FrameLink, RefusedPortEndsALinkAndAnUnreachableHostDoesNot)
+{
+    open();
+    a->port->evidence.emplace_back(kB, EHOSTUNREACH);
+    pass(milliseconds{5});
+    EXPECT_TRUE(a->sink.downs.empty());
+    a->port->evidence.emplace_back(kB, ECONNREFUSED);
+    pass(milliseconds{5});
+    ASSERT_EQ(a->sink.downs.size(), 1u);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+}
+
+TEST_P(FrameLink, UnknownFramesAreAnsweredOnlySoOften)
+{
+    wire::FrameHead h;
+    h.kind = wire::FrameKind::kAck;
+    h.connection.set(0x1234567890);
+    const auto bytes = std::as_bytes(std::span{&h, 1});
+    for (int i = 0; i < 5000; ++i) {
+        net.ports[kB]->arrive(0, {9, kB, {bytes.begin(), bytes.end()}});
+    }
+    for (int i = 0; i < 200; ++i) {
+        b->transport->poll(64);
+    }
+    EXPECT_EQ(net.sent.size(), 256u);
+}
+
+TEST_P(FrameLink, ThousandsOfHelloesWithoutConfirmDoNotPileUp)
+{
+    net.lose = [](const auto&) { return true; };
+    connect();
+    pass(milliseconds{2});
+    const SimFrames::Frame hello = first(kA, OpenStep::kHello);
+    for (std::uint64_t i = 1; i <= 5000; ++i) {
+        SimFrames::Frame copy = hello;
+        wire::OpenHead open;
+        std::memcpy(&open, copy.bytes.data() + sizeof(wire::FrameHead), sizeof open);
+        open.own.set(i << 20);
+        std::memcpy(copy.bytes.data() + sizeof(wire::FrameHead), &open, sizeof open);
+        wire::FrameHead head = copy.head();
+        head.crc.set(0);
+        std::memcpy(copy.bytes.data(), &head, sizeof head);
+        head.crc.set(wire::crc32c(copy.bytes));
+        std::memcpy(copy.bytes.data(), &head, sizeof head);
+        net.ports[kB]->arrive(0, copy);
+    }
+    for (int i = 0; i < 200; ++i) {
+        b->transport->poll(64);
+    }
+    EXPECT_EQ(b->sink.hellos, 4096u);
+    pass(seconds{40}, milliseconds{100});
+    EXPECT_EQ(b->sink.downs.size(), 4096u) << "they end when nothing follows";
+}
+
+// ---- data ----
+
+TEST_P(FrameLink, BulkPacketLongerThanATrainArrivesInParts)
+{
+    const LinkId link = open(LinkRole::kBulk);
+    const Bytes payload = pattern(1, 5 << 20);
+    ASSERT_EQ(a->transport->send_bulk(link, bulk_head(1, payload.size()), payload, &net), Status::kInProgress);
+    EXPECT_EQ(a->transport->send_bulk(link, bulk_head(2, payload.size()), payload, nullptr), Status::kAgain);
+    pass(milliseconds{200}, std::chrono::microseconds{20});
+    ASSERT_EQ(b->sink.bulk.size(), 1u);
+    EXPECT_EQ(b->sink.bulk[0].landed, payload.size());
+    EXPECT_TRUE(std::equal(payload.begin(), payload.end(), b->sink.bulk[0].bytes.begin() + sizeof(wire::BulkHead)));
+    ASSERT_EQ(a->sink.sent.size(), 1u);
+    EXPECT_TRUE(a->sink.sent[0].ok);
+    EXPECT_EQ(a->sink.writable, 1u);
+}
+
+TEST_P(FrameLink, IdleLinksOweNoTimerButTheKeepAlive)
+{
+    open();
+    pass(seconds{1});
+    EXPECT_GE(a->transport->next_timer() - clock.now(), seconds{1});
+    EXPECT_GE(b->transport->next_timer() - clock.now(), seconds{1});
+}
+
+TEST_P(FrameLink, OverflowingQueueLendsLess)
+{
+    open();
+    b->port->drops = 10;
+    pass(milliseconds{5});
+    EXPECT_EQ(b->stats.total(Counter::kFlowKernelDrops), 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Channels, FrameLink, ::testing::Values(1u, 2u));
+
+}   // namespace
+}   // namespace linnet::contract
