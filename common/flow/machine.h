@@ -173,6 +173,7 @@ public:
     // Where the next block of a train in landing is expected; empty: nowhere.
     [[nodiscard]] std::span<std::byte> next_block(ConnectionId id) noexcept;
     [[nodiscard]] Event next_event() noexcept;
+    [[nodiscard]] bool has_events() const noexcept { return !events_.empty(); }
     // The answer to a frame that was dropped as kUnknown. The owner limits its rate.
     [[nodiscard]] static wire::FrameHead reset(const wire::FrameHead& frame) noexcept;
 

@@ -290,14 +290,16 @@ unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
     if (closed_) {
         return done;
     }
+    bool events = false;
     {
         MutexLock lock{ch.lock};
         if (ch.machine->next_timer() <= now_) {
             ch.machine->run(now_);
         }
         flush(ch, now_);
+        events = ch.machine->has_events();
     }
-    return done + take_events(ch);
+    return events ? done + take_events(ch) : done;
 }
 
 unsigned FrameTransport::take_evidence() noexcept

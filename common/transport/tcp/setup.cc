@@ -133,8 +133,8 @@ Status TcpTransport::listen_everywhere()
                    all.empty() ? "there is none" : all.c_str());
         return Status::kUnreachable;
     }
-    const auto low = static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMin));
-    const auto high = std::max(low, static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMax)));
+    const auto low = given_port_ != 0 ? given_port_ : static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMin));
+    const auto high = given_port_ != 0 ? given_port_ : std::max(low, static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMax)));
     int error = EADDRINUSE;
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {
@@ -177,6 +177,7 @@ try {
     sink_ = &sink;
     connect_timeout_ = settings_.duration(SettingId::kConnectTimeout);
     hot_limit_ = std::min(static_cast<unsigned>(settings_.integer(SettingId::kTcpHotSockets)), kMaxHot);
+    given_port_ = name.port.get();
     socket_options_ = {settings_.text(SettingId::kTcpCongestion), settings_.duration(SettingId::kSilenceTimeout), kBulkUnsent};
     scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
     for (const auto step : {&TcpTransport::check_descriptors, &TcpTransport::choose_interfaces, &TcpTransport::listen_everywhere}) {

@@ -146,6 +146,7 @@ private:
     std::array<Fd, wire::kNameAddressesMax> listeners_;        // one for each address in the name, in its order
     std::array<InetAddress, wire::kNameAddressesMax> listens_at_;
     unsigned listener_count_{0};
+    unsigned given_port_{0};   // by a transport opened before, in the name, which has room for one; 0: none
     TcpSocketOptions socket_options_;
     std::vector<AddressVerdict> addresses_;
     unsigned hot_limit_{0};

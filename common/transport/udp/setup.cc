@@ -94,6 +94,18 @@ void UdpPort::configure(Socket& socket, const char* what)
                granted.joins ? "come joined" : "come one by one");
 }
 
+namespace {
+// A name has one port for UDP and TCP, and TCP comes later.
+bool tcp_has_it_too(std::span<AddressVerdict* const> where, std::uint16_t port)
+{
+    return std::all_of(where.begin(), where.end(), [port](const AddressVerdict* v) {
+        InetAddress at = v->address;
+        at.set_port(port);
+        return tcp_listen(at, 1).error != EADDRINUSE;
+    });
+}
+}   // namespace
+
 Status UdpPort::bind_all(wire::EndpointName& name)
 {
     constexpr unsigned kDraws = 64;   // of a port by the system, before one is free for both families
@@ -109,6 +121,7 @@ Status UdpPort::bind_all(wire::EndpointName& name)
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {
         error = bind_at_port(where, port);
+        error = error == 0 && port == 0 && !tcp_has_it_too(where, port_) ? EADDRINUSE : error;
         port += port != 0 || ++draws == kDraws ? 1 : 0;
     }
     if (error != 0) {
