@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kCoolAfter = 4096;
 constexpr unsigned kCoolWhenOvertaken = 64;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket.
-constexpr unsigned kMaxEpollGap = 32;
+constexpr unsigned kMaxEpollGap = 16;
 // Without hot sockets: when so much time, in ticks of some GHz, has passed.
 constexpr Ticks kEpollPause = 5'000;
 constexpr std::size_t kMostEvidence = 64;
@@ -316,6 +316,13 @@ frames::Route UdpPort::source(unsigned channel, const frames::RxFrame& frame) co
 }
 
 std::uint64_t UdpPort::kernel_drops(unsigned channel) const noexcept { return channels_[channel].drops; }
+
+// Who slept on the descriptor asks epoll first: it may have been a socket that is not read on every pass.
+void UdpPort::finish_sleep() noexcept
+{
+    passes_ = kMaxEpollGap;
+    asked_ = 0;
+}
 
 bool UdpPort::prepare_sleep() noexcept
 {

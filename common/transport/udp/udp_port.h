@@ -51,6 +51,7 @@ public:
     [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
+    void finish_sleep() noexcept override;
 
     // For linnet-info: one verdict per address of this host. After open().
     [[nodiscard]] const std::vector<AddressVerdict>& addresses() const noexcept { return addresses_.verdicts(); }
