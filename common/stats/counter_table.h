@@ -38,6 +38,8 @@ enum class Counter : std::uint8_t {
     kTaskAnswerHost, kTaskAnswerEventThread, kTaskAnswerHelper, kTaskAnswerWaiter,
     kTaskSendHost, kTaskSendEventThread, kTaskSendHelper, kTaskSendWaiter,
     kTaskCopyHost, kTaskCopyEventThread, kTaskCopyHelper, kTaskCopyWaiter,
+    // copies
+    kCopyDsaBytes, kCopyDsaFaults, kCopyDsaFull,
     // memory
     kPoolGrowths,
     kCount
@@ -146,6 +148,9 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kTaskCopyEventThread, "task_copy_event", CounterUnit::kEvents, "Pieces copied as tasks, by the event thread."},
     {Counter::kTaskCopyHelper, "task_copy_helper", CounterUnit::kEvents, "Pieces copied as tasks, by helpers on idle cores."},
     {Counter::kTaskCopyWaiter, "task_copy_waiter", CounterUnit::kEvents, "Pieces copied as tasks, by threads that waited for them."},
+    {Counter::kCopyDsaBytes, "copy_dsa_bytes", CounterUnit::kBytes, "Bytes copied by a data streaming accelerator."},
+    {Counter::kCopyDsaFaults, "copy_dsa_faults", CounterUnit::kEvents, "Its copies that ended early at a page that was not there."},
+    {Counter::kCopyDsaFull, "copy_dsa_full", CounterUnit::kEvents, "Batches that its queues had no room for."},
     {Counter::kPoolGrowths, "pool_growths", CounterUnit::kEvents, "Times that a pool asked the allocator for memory."},
 }};
 

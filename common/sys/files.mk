@@ -6,8 +6,12 @@ noinst_LTLIBRARIES += liblinnet-sys.la
 liblinnet_la_LIBADD += liblinnet-sys.la
 liblinnet_sys_la_LIBADD = $(HWLOC_LIBS)
 liblinnet_sys_la_SOURCES = \
+    sys/cache_size.cc \
+    sys/cache_size.h \
     sys/cpu_set.cc \
     sys/cpu_set.h \
+    sys/dsa_queue.cc \
+    sys/dsa_queue.h \
     sys/epoll_set.cc \
     sys/epoll_set.h \
     sys/error.cc \

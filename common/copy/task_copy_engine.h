@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// TaskCopyEngine: idle cores copy, slice by slice, together with whoever waits. Everything about threads and failures is in copy_engine.h.
+#pragma once
+
+#include "copy/copy_engine.h"
+#include "task/idle_helpers.h"
+#include "task/task_tree.h"
+
+namespace linnet {
+
+class TaskCopyEngine final : public CopyEngine {
+public:
+    // Borrows tree and helpers. Without useful helpers, and for pieces below `worthwhile` bytes (half of that out of another process), submit() copies at once.
+    TaskCopyEngine(TaskTree& tree, IdleHelpers& helpers, std::size_t past_cache_from, std::size_t worthwhile = kWorthwhile) noexcept
+        : tree_{tree}, helpers_{helpers}, past_cache_from_{past_cache_from}, worthwhile_{worthwhile}
+    {
+    }
+
+    // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one. Out of
+    // another process half as much is enough, since a core is slower at that. Measured by bench/micro/copy_bench: docs/copies.md.
+    static constexpr std::size_t kWorthwhile = 2 * 1024 * 1024;
+
+    [[nodiscard]] const char* name() const noexcept override { return "tasks"; }
+    [[nodiscard]] std::size_t worthwhile_bytes() const noexcept override { return worthwhile_; }
+    void submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept override;
+    bool poll(CopyJob& job) noexcept override;
+    Status wait(CopyJob& job) noexcept override;
+
+private:
+    [[nodiscard]] bool copy_a_slice(CopyJob& job) noexcept;
+
+    TaskTree& tree_;
+    IdleHelpers& helpers_;
+    std::size_t past_cache_from_;
+    std::size_t worthwhile_;
+};
+
+}   // namespace linnet
