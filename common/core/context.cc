@@ -54,6 +54,9 @@ Status Context::start(const OpenArgs& args)
     if (s == Status::kOk) {
         s = engine_->add_source(*sessions_);
     }
+    if (s == Status::kOk && task_source_ != nullptr) {
+        s = engine_->add_source(*task_source_);
+    }
     publisher_.open(settings_, log_);
     if (s == Status::kOk) {
         s = engine_->add_source(publisher_);
@@ -105,6 +108,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.arm_gap = settings_.duration(SettingId::kArmGap);
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);
+    make_tasks();
 
     proto::Proto::Config qc;
     qc.eager_limit = settings_.size(SettingId::kEagerLimit);
@@ -122,6 +126,20 @@ void Context::make_layers(const OpenArgs& args)
     sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);
+}
+
+void Context::make_tasks()
+{
+    if (!settings_.boolean(SettingId::kTasks)) {
+        return;
+    }
+    tasks_ = std::make_unique<TaskTree>(Topology::read(log_), stats_);
+    IdleHelpers::Config hc;
+    hc.most = static_cast<unsigned>(settings_.integer(SettingId::kTaskHelpers));
+    hc.local_ranks = static_cast<unsigned>(settings_.integer(SettingId::kLocalRanks));
+    hc.crowded = ReadyRef{[](const void* engine) noexcept { return static_cast<const ProgressEngine*>(engine)->contended(); }, engine_.get()};
+    helpers_ = std::make_unique<IdleHelpers>(*tasks_, hc, clock_, log_);
+    task_source_ = std::make_unique<TaskSource>(*tasks_, *engine_, clock_);
 }
 
 Status Context::open_transports()
@@ -348,6 +366,9 @@ void Context::close() noexcept
         static_cast<void>(ignored);
     }
     engine_->stop();
+    if (helpers_ != nullptr) {
+        helpers_->stop();   // what they are in the middle of belongs to requests
+    }
     TokenGuard token{*engine_};
     sessions_->shutdown();
     proto_->clear();

@@ -20,11 +20,14 @@
 #include "conf/settings.h"
 #include "core/stats_publisher.h"
 #include "progress/progress_engine.h"
+#include "progress/task_source.h"
 #include "proto/proto.h"
 #include "session/session_layer.h"
 #include "stats/counters.h"
 #include "sys/fork_flag.h"
 #include "sys/system_clock.h"
+#include "task/idle_helpers.h"
+#include "task/task_tree.h"
 #include "transport/transport.h"
 
 namespace linnet::core {
@@ -65,6 +68,9 @@ public:
     [[nodiscard]] Log& log() noexcept { return log_; }
     [[nodiscard]] const session::SessionLayer& sessions() const noexcept { return *sessions_; }
     [[nodiscard]] const ProgressEngine& engine() const noexcept { return *engine_; }
+    // Null: tasks=off.
+    [[nodiscard]] TaskTree* tasks() noexcept { return tasks_.get(); }
+    [[nodiscard]] IdleHelpers* helpers() noexcept { return helpers_.get(); }
     [[nodiscard]] std::uint64_t counter(Counter id) const noexcept { return stats_.total(id) + proto_->counted(id); }
 
     // ---- active messages ----
@@ -84,6 +90,7 @@ private:
     Status start(const OpenArgs& args);
     Status apply_settings(const OpenArgs& args);
     void make_layers(const OpenArgs& args);
+    void make_tasks();
     Status open_transports();
     unsigned drain(unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;
@@ -100,7 +107,10 @@ private:
     SystemClock clock_;
     Stats stats_;
     ForkFlag live_;
+    std::unique_ptr<TaskTree> tasks_;            // null, as the next two: tasks=off
     std::unique_ptr<ProgressEngine> engine_;
+    std::unique_ptr<IdleHelpers> helpers_;
+    std::unique_ptr<TaskSource> task_source_;
     std::unique_ptr<proto::Proto> proto_;
     std::unique_ptr<session::SessionLayer> sessions_;
     StatsPublisher publisher_;

@@ -26,6 +26,7 @@ void ProgressEngine::event_thread_entry(void* self) noexcept { static_cast<Progr
 
 void ProgressEngine::event_thread_run() noexcept
 {
+    event_mark_.store(this_thread_mark(), std::memory_order_relaxed);
     answer_measurement();
     event_thread_woke();
     while (!stopping_.load(std::memory_order_seq_cst)) {

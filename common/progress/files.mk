@@ -11,6 +11,7 @@ liblinnet_progress_la_SOURCES = \
     progress/progress_engine.cc \
     progress/progress_engine.h \
     progress/ticks.h \
+    progress/task_source.h \
     progress/token.h \
     progress/wait.cc \
     progress/wait_list.cc \

@@ -131,6 +131,8 @@ public:
     {
         return static_cast<EventThreadState>(event_state_.load(std::memory_order_seq_cst));
     }
+    // Is the caller the event thread?
+    [[nodiscard]] bool in_event_thread() const noexcept { return event_mark_.load(std::memory_order_relaxed) == this_thread_mark(); }
     // What start() measured, and what follows from it.
     [[nodiscard]] Nanos wake_cost() const noexcept { return wake_cost_; }
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
@@ -228,6 +230,7 @@ private:
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
     std::atomic<std::uint32_t> event_runs_{0};
     std::atomic<unsigned> event_cpu_{0};
+    std::atomic<std::uintptr_t> event_mark_{0};
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals

@@ -7,5 +7,6 @@ unit_progress_test_SOURCES = \
     unit/progress/fake_source.h \
     unit/progress/gap_predictor_test.cc \
     unit/progress/progress_engine_test.cc \
+    unit/progress/task_source_test.cc \
     unit/progress/waiting_policy_test.cc
 unit_progress_test_LDADD = $(TEST_LIBS) $(libs_progress)
