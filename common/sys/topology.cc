@@ -110,6 +110,10 @@ Result<Topology> Topology::load(const char* description, const Log& log)
         hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
     }
     hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+#if HWLOC_API_VERSION >= 0x00020100
+    // It would run on every processor in turn to ask it, where /sys has all that we want to know: most of the time, and not ours to do in somebody's process.
+    hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+#endif
     if (description != nullptr && hwloc_topology_set_synthetic(topology, description) != 0) {
         LINNET_LOG(log, kWarn, "hwloc does not understand the topology \"%s\"", description);
         hwloc_topology_destroy(topology);
