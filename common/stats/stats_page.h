@@ -25,7 +25,7 @@
 namespace linnet {
 
 inline constexpr const char* kStatsPageName = "linnet-stats";   // of the memfd
-inline constexpr std::uint32_t kStatsPageVersion = 1;           // another layout is another version
+inline constexpr std::uint32_t kStatsPageVersion = 2;           // another layout is another version
 inline constexpr std::uint32_t kStatsPageMagic = 0x74656e4c;    // "Lnet"
 inline constexpr Nanos kStatsPagePeriod{100'000'000};           // people read it; more often would only cost
 
@@ -69,7 +69,7 @@ struct StatsPage {
     PageWord started_ns;           // since 1970
     PageWord updated_ns;           // since 1970
     PageText<64> label;
-    std::array<PageCounter, 96> counters;
+    std::array<PageCounter, 124> counters;
     std::array<PagePeer, 64> peers;
 };
 inline constexpr std::size_t kStatsPageBytes = 12288;   // whole pages of memory
@@ -78,8 +78,8 @@ static_assert(PageWord::is_always_lock_free && PageHalf::is_always_lock_free);
 static_assert(sizeof(PageWord) == 8 && sizeof(PageHalf) == 4 && sizeof(PageCounter) == 32 && sizeof(PagePeer) == 128);
 static_assert(offsetof(StatsPage, version) == 0 && offsetof(StatsPage, magic) == 4 && offsetof(StatsPage, page_bytes) == 8);
 static_assert(offsetof(StatsPage, turn) == 16 && offsetof(StatsPage, pid) == 24 && offsetof(StatsPage, started_ns) == 48);
-static_assert(offsetof(StatsPage, label) == 64 && offsetof(StatsPage, counters) == 128 && offsetof(StatsPage, peers) == 3200);
-static_assert(sizeof(StatsPage) == 11392 && sizeof(StatsPage) <= kStatsPageBytes);
+static_assert(offsetof(StatsPage, label) == 64 && offsetof(StatsPage, counters) == 128 && offsetof(StatsPage, peers) == 4096);
+static_assert(sizeof(StatsPage) == 12288 && sizeof(StatsPage) <= kStatsPageBytes);
 static_assert(kCounterCount <= std::tuple_size_v<decltype(StatsPage::counters)>);
 
 // ---- writing ----
