@@ -54,15 +54,22 @@ void StatsPublisher::publish(TimePoint now) noexcept
     std::array<std::string, std::tuple_size_v<decltype(StatsPage::peers)>> names;
     std::size_t n = 0;
     for (std::uint32_t i = 0; i < sessions.peers() && n < rows.size(); ++i) {
-        session::Session* const s = sessions.find(PeerId{i});
+        auto* const s = static_cast<proto::Peer*>(sessions.find(PeerId{i}));
         const session::SessionView v = s->view();
+        Heard& heard = heard_[n];
+        if (heard.packets != s->heard() || heard.at == TimePoint{}) {
+            heard = {s->heard(), now};
+        }
         names[n] = v.name;
         rows[n].peer = s->id;
         rows[n].name = names[n];
         rows[n].state = v.state;
         rows[n].via = v.via;
-        rows[n].tx_messages = v.tx_messages;
-        rows[n].rx_messages = v.rx_messages;
+        rows[n].tx_messages = s->sent.messages();
+        rows[n].tx_bytes = s->sent.bytes.load(std::memory_order_relaxed);
+        rows[n].rx_messages = s->rx_messages;
+        rows[n].rx_bytes = s->rx_bytes;
+        rows[n].silent = now - heard.at;
         ++n;
     }
     PageUpdate update;

@@ -3,6 +3,9 @@
 // StatsPublisher: keeps the statistics page of a context up to date.
 #pragma once
 
+#include <array>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "conf/settings.h"
 #include "progress/event_source.h"
@@ -36,11 +39,17 @@ public:
 private:
     static constexpr unsigned kPollsPerClock = 256;
 
+    struct Heard {
+        std::uint64_t packets{0};
+        TimePoint at{};   // of the first page that showed so many
+    };
+
     const Context& context_;
     const Clock& clock_;
     Fd memfd_;
     Mapping mapping_;
     StatsPageWriter writer_;
+    std::array<Heard, std::tuple_size_v<decltype(StatsPage::peers)>> heard_{};   // of the peers shown, which keep their places
     TimePoint due_{};
     unsigned polls_{0};   // until the next look at the clock
 };

@@ -114,6 +114,8 @@ ActiveEvent* Proto::make_active(Peer& peer, const wire::ActiveHeader& h, std::si
 
 void Proto::active_arrived(ActiveEvent& e) noexcept
 {
+    ++e.peer->rx_messages;
+    e.peer->rx_bytes += e.header_bytes + e.payload_bytes;
     counters_.add(Counter::kRxMessages);
     counters_.add(Counter::kRxBytes, e.header_bytes + e.payload_bytes);
     counters_.add(Counter::kActiveReceived);

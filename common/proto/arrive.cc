@@ -83,8 +83,11 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         return nullptr;
     }
     const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
+    const std::uint64_t bytes = rendezvous ? a.rts.length.get() : a.payload_bytes;
+    ++peer.rx_messages;
+    peer.rx_bytes += bytes;
     counters_.add(Counter::kRxMessages, 1);
-    counters_.add(Counter::kRxBytes, rendezvous ? a.rts.length.get() : a.payload_bytes);
+    counters_.add(Counter::kRxBytes, bytes);
     counters_.add(Counter::kRndvReceived, rendezvous ? 1 : 0);
     Space* const space = spaces_.get(a.rts.tag.space.get());
     if (space == nullptr) {

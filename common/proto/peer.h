@@ -61,6 +61,10 @@ struct SendTally {
     Count active{0};
     Count bytes{0};    // of the user
     Count stalls{0};   // sends that found no credit
+    [[nodiscard]] std::uint64_t messages() const noexcept
+    {
+        return eager.load(std::memory_order_relaxed) + rndv.load(std::memory_order_relaxed) + active.load(std::memory_order_relaxed);
+    }
     static void add(Count& count, std::uint64_t n = 1) noexcept { count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
 };
 
@@ -86,6 +90,8 @@ public:
     IntrusiveList<Unexpected, ListLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
 
     // ---- token holder ----
+    std::uint64_t rx_messages{0};       // arrived, and the bytes of the user in them
+    std::uint64_t rx_bytes{0};
     std::uint32_t eager_received{0};    // bytes that came in on credit, modulo 2^32; never past credit_grant
     // the message that is being read now
     Unexpected* landing_unexpected{nullptr};

@@ -93,8 +93,6 @@ struct SessionView {
     std::string name;
     const char* state;
     const char* via;
-    std::uint32_t tx_messages;
-    std::uint32_t rx_messages;
 };
 
 class Session {
@@ -128,6 +126,8 @@ public:
     void set_label(std::string_view label) LINNET_EXCLUDES(lock);   // cut at kLabelBytes - 1
     static constexpr std::size_t kLabelBytes = 24;
     [[nodiscard]] SessionView view() LINNET_EXCLUDES(lock);
+    // Packets from the peer; for the token holder.
+    [[nodiscard]] std::uint64_t heard() const noexcept { return heard_; }
 
 private:
     friend class SessionLayer;

@@ -59,7 +59,7 @@ SessionView Session::view()
         state = "connecting";
     }
     const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
-    return {labelled(name_), state, via, last_number_, received_.load(std::memory_order_relaxed)};
+    return {labelled(name_), state, via};
 }
 
 SessionLayer::SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters)

@@ -15,7 +15,7 @@ trap 'exit 1' INT TERM
 results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/real_programs.tsv}
 # shellcheck disable=SC2086  # two words, or none
 exec_programs() {
-    "${PYTHON:-python3}" "$top_srcdir/tests/programs/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" \
+    "${PYTHON:-python3}" "$top_srcdir/tests/programs/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" \
         --build "${top_builddir:?}/tests/programs/jobs" $results "$@"
 }
 if [ -n "$what" ]; then exec_programs "$what"; else exec_programs --pml both; fi

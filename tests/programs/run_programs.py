@@ -4,14 +4,16 @@
 # Runs real MPI programs, unmodified from Debian's packages, over Linnet and over Open MPI's own TCP and shared memory, and judges what they say.
 """Each program verifies its own results, or is compared with a run over pml ob1 (programs.py). A *killed* case ends one rank with SIGKILL: the
 job must be over within 5 s, with a message that names the rank, and leave no process. A *crowded* case has many more ranks than cores, and
-may not take much longer than the TCP BTL whose ranks yield. A program whose package is not there is skipped by name.
+may not take much longer than the TCP BTL whose ranks yield. A *watched* case asks linnet-top while it runs. A program whose package is not there is skipped by name.
 Exit status: 0 all passed, 1 a case failed, 2 wrong use, 77 nothing could be run here."""
 
 import argparse
 import dataclasses
+import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,11 +59,12 @@ class Case:
     variant: str = ""
     killed: bool = False
     crowded: bool = False
+    watched: bool = False
     quick: bool = False
 
     @property
     def name(self):
-        words = [self.program.name, self.variant, f"on {self.place.ranks}, {self.place.name}", "killed" if self.killed else ""]
+        words = [self.program.name, self.variant, f"on {self.place.ranks}, {self.place.name}", "killed" if self.killed else "watched" if self.watched else ""]
         return " ".join(word for word in words if word)
 
     @property
@@ -71,7 +74,7 @@ class Case:
 
 # What runs in the quick selection; all of it is one minute.
 QUICK = {"hpcc on 2, 2 hosts", "hpcc on 2, 2 hosts killed", "netpipe -i on 2, 2 hosts", "netpipe -i on 2, here, shm", "mpi4py on 4, 4 hosts",
-         "checkpoint ompio on 4, 2 hosts by 2", "checkpoint on 4, 2 hosts by 2 killed", "everyone on 32, here, tcp", "everyone on 32, here, shm"}
+         "mpi4py on 4, 2 hosts by 2 watched", "checkpoint ompio on 4, 2 hosts by 2", "checkpoint on 4, 2 hosts by 2 killed", "everyone on 32, here, tcp", "everyone on 32, here, shm"}
 
 
 def cases_of(pml):
@@ -83,6 +86,9 @@ def cases_of(pml):
             for variant in program.variants:
                 yield Case(program, place, pml, variant)
             yield Case(program, place, pml, killed=True)
+    if pml == "linnet":
+        for program in ("hpcc", "mpi4py"):
+            yield Case(PROGRAMS[program], PLACES["2 hosts by 2"], pml, watched=True)
     for ranks in (32, 64):
         for place in (PLACES["here, tcp"], PLACES["here, shm"]):
             crowd = dataclasses.replace(place, ranks=ranks)
@@ -138,7 +144,7 @@ def ranks_of(tag):
     return found
 
 
-def kill_one(process, place, tag, log, seconds):
+def kill_one(process, place, tag, seconds, before):
     """Ends the highest rank once the job runs; returns (when, what is wrong)."""
     deadline = time.monotonic() + seconds
     while len(ranks_of(tag)) < place.ranks:
@@ -149,6 +155,8 @@ def kill_one(process, place, tag, log, seconds):
     victim = ranks_of(tag).get(place.ranks - 1)
     if victim is None or process.poll() is not None:
         return 0.0, "it did not run long enough to be killed"
+    if before:
+        before(tag)
     os.kill(victim, signal.SIGKILL)
     return time.monotonic(), ""
 
@@ -167,7 +175,7 @@ def judge_end(place, tag, job, killed_at, ended_at):
     return f"processes are left: {left}" if left else ""
 
 
-def run_job(pml, place, words, folder, args, seconds, killed=False):
+def run_job(pml, place, words, folder, args, seconds, killed=False, before=None):
     folder.mkdir(parents=True, exist_ok=True)
     tag = uuid.uuid4().hex
     command = mpirun(pml, place, words, tag, args)
@@ -182,7 +190,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False):
                                    start_new_session=True)
         try:
             if killed:
-                killed_at, problem = kill_one(process, place, tag, log, seconds * args.patience)
+                killed_at, problem = kill_one(process, place, tag, seconds * args.patience, before)
             status = process.wait(6 * LONGEST_END if killed and not problem else 1 if problem else seconds * args.patience)
         except subprocess.TimeoutExpired:
             run_mpi.end(process)
@@ -239,6 +247,42 @@ def run_killed(case, folder, args):
     return wrong or differs(case, job.text, program.in_one_piece(folder, steps), args, f"checkpoint-{steps}"), job, said + f", resumed to step {steps}"
 
 
+def seen_by_top(place, tag, args):
+    """What is wrong with what linnet-top shows of a running job."""
+    pids = ranks_of(tag)
+    command = [args.top, "--once", "--json", *(word for pid in pids.values() for word in ("--pid", str(pid)))]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    if said.returncode != 0:
+        return f"linnet-top ended with {said.returncode}: {said.stderr.strip()}"
+    shown = {process["pid"]: process for process in json.loads(said.stdout)["processes"]}
+    if sorted(shown) != sorted(pids.values()):
+        return f"it shows {sorted(shown)}, the ranks are {sorted(pids.values())}"
+    for rank, pid in pids.items():
+        process, others = shown[pid], {f"rank {r} (" for r in pids if r != rank}
+        counters, peers = process["counters"], [peer for peer in process["peers"] if peer["state"] == "connected"]
+        if not process["label"].endswith(f"rank {rank}") or not process["whole"]:
+            return f"rank {rank} is shown as {process['label']!r}"
+        if not {peer["name"][:peer["name"].find("(") + 1] for peer in peers} & others:
+            return f"rank {rank} has the peers {[peer['name'] for peer in process['peers']]}"
+        wanted_via = {"shm", "tcp"} if place.per_host > 1 else {place.transports}
+        if {peer["via"] for peer in peers} != wanted_via:
+            return f"rank {rank} uses {[peer['via'] for peer in peers]}"
+        for what in ("tx_messages", "tx_bytes", "rx_messages", "rx_bytes"):
+            if counters[what] == 0 or abs(sum(peer[what] for peer in process["peers"]) - counters[what]) > counters[what] / 5:
+                return f"rank {rank}: {what} of its peers is {[peer[what] for peer in process['peers']]}, of all {counters[what]}"
+    return ""
+
+
+def run_watched(case, folder, args):
+    said = []
+
+    def look(tag):
+        said.append(seen_by_top(case.place, tag, args))
+
+    job = run_job(case.pml, case.place, case.program.endless(case.place.ranks, folder), folder, args, case.program.seconds, killed=True, before=look)
+    return job.problem or said[0], job, "seen by linnet-top"
+
+
 def run_crowded(case, folder, args):
     """Turn about with the TCP BTL whose ranks yield; the best of up to three each, since other programs may run here."""
     program, place = case.program, case.place
@@ -262,7 +306,7 @@ def run_crowded(case, folder, args):
 def run(case, args):
     folder = args.build / case.folder
     folder.mkdir(parents=True, exist_ok=True)
-    how = run_killed if case.killed else run_crowded if case.crowded else run_plain
+    how = run_killed if case.killed else run_watched if case.watched else run_crowded if case.crowded else run_plain
     wrong, job, said = how(case, folder, args)
     print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({case.pml}; {said}){': ' + wrong if wrong else ''}", flush=True)
     if wrong:
@@ -285,6 +329,7 @@ def parse(argv):
     parser.add_argument("--pml", choices=("linnet", "ob1", "both"), default="linnet", help="what carries the messages (default: linnet)")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="a lab of four hosts (tests/lab); without, only what runs on this machine")
+    parser.add_argument("--top", default=shutil.which("linnet-top"), metavar="FILE", help="linnet-top, for watched jobs (default: from the path)")
     parser.add_argument("--quick", action="store_true", help="a choice that takes a minute")
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("program-tests"), help="folder for programs and output")
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter; may be repeated")
@@ -314,7 +359,7 @@ def main(argv):
     compile_programs(args.build, mpicc)
     verdicts = []
     for case in cases:
-        missing = case.program.missing()
+        missing = case.program.missing() or ("linnet-top is not there (--top)" if case.watched and not shutil.which(args.top or "") else "")
         if missing:
             print(f"SKIP: {case.name} ({case.pml}): {missing}", flush=True)
         wrong = missing or run(case, args)
