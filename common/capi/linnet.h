@@ -40,7 +40,6 @@ extern "C" {
 #define LINNET_API_VERSION 1u
 
 /* ---- status ---- */
-
 typedef enum linnet_status {
     LINNET_OK = 0,
     LINNET_IN_PROGRESS = 1,         /* accepted; the request's `done` will run */
@@ -137,7 +136,6 @@ typedef struct linnet_caps {
 LINNET_API linnet_status_t linnet_context_caps(linnet_context_t* ctx, linnet_caps_t* caps) LINNET_NOEXCEPT;
 
 /* ---- names and peers ---- */
-
 /* A name is a capability: it holds the endpoint's secret, and must travel only through the host's own exchange. Opaque, of fixed
  * length, comparable by memcmp. */
 #define LINNET_NAME_BYTES 64
@@ -154,8 +152,7 @@ LINNET_API linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_n
 
 /* The same from a numeric address and port ("10.1.0.2" or "fd00::2", "41873"), without a secret: the other side accepts it only while
  * its setting auth is not "required". */
-LINNET_API linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service,
-                                                   linnet_peer_t* out) LINNET_NOEXCEPT;
+LINNET_API linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service, linnet_peer_t* out) LINNET_NOEXCEPT;
 
 /* What log lines and linnet-top call this peer, before its address: "rank 3". At most 23 bytes are kept; may be called again. */
 LINNET_API linnet_status_t linnet_peer_label(linnet_context_t* ctx, linnet_peer_t peer, const char* label) LINNET_NOEXCEPT;
@@ -216,7 +213,6 @@ typedef struct linnet_data {
 } linnet_data_t;
 
 /* ---- tagged messages ---- */
-
 /* Messages of one context to one peer in one space match in the order of the send calls (MPI 4.0, section 3.5). */
 
 enum {
@@ -293,7 +289,6 @@ LINNET_API linnet_status_t linnet_message_recv(linnet_context_t* ctx, linnet_mes
 LINNET_API linnet_status_t linnet_space_close(linnet_context_t* ctx, uint32_t space) LINNET_NOEXCEPT;
 
 /* ---- active messages ---- */
-
 /* `header` and `payload` are aligned to 16 bytes and live for the call. Runs inside linnet_progress(); messages of one peer run in order. */
 typedef void (*linnet_am_fn)(void* arg, linnet_peer_t from, uint64_t immediate, const void* header, size_t header_bytes,
                              const void* payload, size_t payload_bytes) LINNET_NOEXCEPT;
