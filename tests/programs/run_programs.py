@@ -276,11 +276,16 @@ def seen_by_top(place, tag, args):
 def run_watched(case, folder, args):
     said = []
 
-    def look(tag):
-        said.append(seen_by_top(case.place, tag, args))
+    def look(tag):   # a program that has just begun has not spoken to everybody yet
+        deadline = time.monotonic() + 30 * args.patience
+        wrong = seen_by_top(case.place, tag, args)
+        while wrong and time.monotonic() < deadline:
+            time.sleep(1)
+            wrong = seen_by_top(case.place, tag, args)
+        said.append(wrong)
 
     job = run_job(case.pml, case.place, case.program.endless(case.place.ranks, folder), folder, args, case.program.seconds, killed=True, before=look)
-    return job.problem or said[0], job, "seen by linnet-top"
+    return job.problem or said[-1], job, "seen by linnet-top"
 
 
 def run_crowded(case, folder, args):
