@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// fi_getinfo(3), fi_av(3), fi_eq(3), fi_endpoint(3): what can be had, who is who.
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "integration/ofi/node.h"
+
+namespace linnet::ofi_test {
+namespace {
+
+void alone(const std::function<void()>& body)
+{
+    two_processes([&](Friend&) { body(); }, [](Friend&) {});
+}
+
+// What fi_getinfo says to our hints after `change`.
+int answer(const std::function<void(fi_info&)>& change, const std::function<void(const fi_info&)>& look = nullptr)
+{
+    fi_info* const hints = make_hints({});
+    change(*hints);
+    fi_info* info = nullptr;
+    const int r = fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info);
+    if (r == 0 && look) {
+        look(*info);
+    }
+    if (r == 0) {
+        fi_freeinfo(info);
+    }
+    fi_freeinfo(hints);
+    return r;
+}
+
+TEST(LinnetInfo, HintsThatCannotBeMetAreRefused)
+{
+    alone([] {
+        EXPECT_EQ(answer([](fi_info&) {}), 0);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_ATOMIC; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_HMEM; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_MSG; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_DGRAM; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->protocol = FI_PROTO_RXM; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->inject_size = 1u << 20; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->iov_limit = 1000; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->msg_order = FI_ORDER_RAW; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->comp_order = FI_ORDER_STRICT; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->cq_data_size = 9; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->name = ::strdup("eth7"); }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.fabric_attr->name = ::strdup("other"); }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.addr_format = FI_ADDR_EFA; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->msg_order = h.rx_attr->msg_order = FI_ORDER_SAS; }), 0);
+    });
+}
+
+TEST(LinnetInfo, AnswerIsWhatWasAskedForAndNoModeIsRequired)
+{
+    alone([] {
+        for (const fi_threading t : {FI_THREAD_SAFE, FI_THREAD_FID, FI_THREAD_DOMAIN, FI_THREAD_COMPLETION, FI_THREAD_ENDPOINT}) {
+            EXPECT_EQ(answer([&](fi_info& h) { h.domain_attr->threading = t; }, [&](const fi_info& i) { EXPECT_EQ(i.domain_attr->threading, t); }), 0);
+        }
+        EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->data_progress = FI_PROGRESS_MANUAL; },
+                         [](const fi_info& i) {
+                             EXPECT_EQ(i.domain_attr->data_progress, FI_PROGRESS_MANUAL);
+                             EXPECT_EQ(i.domain_attr->control_progress, FI_PROGRESS_AUTO);
+                             EXPECT_EQ(i.mode, 0u);
+                             EXPECT_EQ(i.domain_attr->mr_mode, 0);
+                             EXPECT_EQ(i.caps & (FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV), 0u);   // never asked for
+                             EXPECT_EQ(i.caps & (FI_TAGGED | FI_MSG | FI_SEND | FI_RECV), FI_TAGGED | FI_MSG | FI_SEND | FI_RECV);
+                         }),
+                  0);
+        EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR; },
+                         [](const fi_info& i) { EXPECT_EQ(i.domain_attr->mr_mode, 0); }),
+                  0);
+    });
+}
+
+TEST(Endpoint, CannotBeEnabledWithoutWhatItNeeds)
+{
+    alone([] {
+        Node n{{}, false};
+        fid_ep* bare = nullptr;
+        ASSERT_EQ(fi_endpoint(n.domain, n.info, &bare, nullptr), 0);
+        if (is_linnet()) {
+            EXPECT_EQ(fi_enable(bare), -FI_ENOAV);
+            EXPECT_EQ(fi_ep_bind(bare, &n.av->fid, 0), 0);
+            EXPECT_EQ(fi_enable(bare), -FI_ENOCQ);
+            EXPECT_EQ(fi_send(bare, nullptr, 0, nullptr, 0, nullptr), -FI_EOPBADSTATE);
+        } else {
+            EXPECT_NE(fi_enable(bare), 0);
+        }
+        EXPECT_EQ(fi_close(&bare->fid), 0);
+        n.enable();
+    });
+}
+
+TEST(Endpoint, NameHasAFixedLengthThatIsToldWhenThereIsNoRoom)
+{
+    alone([] {
+        Node n;
+        std::size_t bytes = 0;
+        EXPECT_EQ(fi_getname(&n.ep->fid, nullptr, &bytes), -FI_ETOOSMALL);
+        EXPECT_EQ(bytes, n.name().size());
+        if (is_linnet()) {
+            EXPECT_LE(bytes, 64u);
+        }
+    });
+}
+
+TEST(LinnetEndpoint, AliasHasFlagsOfItsOwn)
+{
+    two_processes(
+        [](Friend& other) {
+            Node n{{.bind_flags = FI_SELECTIVE_COMPLETION}};
+            n.connect(other);
+            fid_ep* alias = nullptr;
+            ASSERT_EQ(fi_ep_alias(n.ep, &alias, FI_TRANSMIT | FI_COMPLETION), 0);
+            int contexts[2];
+            n.post([&] { return fi_tsend(n.ep, "a", 1, nullptr, n.peer, 1, &contexts[0]); });
+            n.post([&] { return fi_tsend(alias, "b", 1, nullptr, n.peer, 1, &contexts[1]); });
+            EXPECT_EQ(n.next(n.tx).op_context, &contexts[1]);
+            std::uint64_t flags = FI_TRANSMIT;
+            EXPECT_EQ(fi_control(&alias->fid, FI_GETOPSFLAG, &flags), 0);
+            EXPECT_EQ(flags, FI_COMPLETION);
+            EXPECT_EQ(fi_close(&alias->fid), 0);
+            other.meet();
+        },
+        [](Friend& other) {
+            Node n;
+            n.connect(other);
+            char in = 0;
+            for (int i = 0; i < 2; ++i) {
+                n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+                static_cast<void>(n.next(n.rx));
+            }
+            other.meet();
+        });
+}
+
+TEST(AddressVector, TableNumbersAddressesInTheOrderOfInsertion)
+{
+    const auto side = [](Friend& other, bool) {
+        Node n;
+        other.tell(n.name());
+        const std::string theirs = other.hear();
+        const std::string all = n.name() + theirs;
+        EXPECT_EQ(fi_av_insert(n.av, all.data(), 2, nullptr, 0, nullptr), 2);   // no array: indices are known
+        n.peer = 1;
+        int context = 0;
+        char in = 0;
+        n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+        n.post([&] { return fi_tinject(n.ep, "x", 1, 1, 1); });
+        static_cast<void>(n.next(n.rx));
+        char back[256];
+        std::size_t bytes = sizeof back;
+        EXPECT_EQ(fi_av_lookup(n.av, 1, back, &bytes), 0);
+        EXPECT_EQ(std::string(back, bytes), theirs);
+        char text[100];
+        bytes = sizeof text;
+        EXPECT_EQ(fi_av_straddr(n.av, theirs.data(), text, &bytes), text);
+        EXPECT_EQ(std::strlen(text) + 1, bytes);
+        other.meet();
+    };
+    two_processes([&](Friend& f) { side(f, true); }, [&](Friend& f) { side(f, false); });
+}
+
+TEST(AddressVector, RemovedAddressCanBeInsertedAgainAndUsed)
+{
+    const auto side = [](Friend& other, bool sends) {
+        Node n{{.caps = FI_TAGGED | FI_SOURCE}};
+        n.connect(other);
+        char in = 0;
+        for (int i = 0; i < 5; ++i) {
+            if (sends) {
+                n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+                other.meet();
+            } else {
+                int context = 0;
+                n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+                static_cast<void>(n.next(n.rx));
+                other.meet();
+            }
+            char name[256];
+            std::size_t bytes = sizeof name;
+            EXPECT_EQ(fi_av_lookup(n.av, n.peer, name, &bytes), 0);
+            EXPECT_EQ(fi_av_remove(n.av, &n.peer, 1, 0), 0);
+            if (is_linnet()) {
+                EXPECT_EQ(fi_tinject(n.ep, "x", 1, n.peer, 1), -FI_EINVAL);
+            }
+            n.peer = n.insert({name, bytes});
+            other.meet();
+        }
+    };
+    two_processes([&](Friend& f) { side(f, true); }, [&](Friend& f) { side(f, false); });
+}
+
+TEST(AddressVector, MessagesOfUnknownPeersComeWithoutASource)
+{
+    two_processes(
+        [](Friend& other) {
+            Node n;
+            n.peer = n.insert(other.hear());
+            n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+            other.tell(n.name());
+            other.meet();
+        },
+        [](Friend& other) {
+            Node n{{.caps = FI_TAGGED | FI_SOURCE}};
+            other.tell(n.name());
+            char in = 0;
+            int context = 0;
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+            fi_cq_tagged_entry e{};
+            fi_addr_t from = 0;
+            while (fi_cq_readfrom(n.rx, &e, 1, &from) != 1) {
+            }
+            EXPECT_EQ(from, FI_ADDR_NOTAVAIL);
+            static_cast<void>(other.hear());
+            other.meet();
+        });
+}
+
+TEST(LinnetAddressVector, DuplicatesAreTwoAddressesOfOnePeer)
+{
+    const auto side = [](Friend& other, bool sends) {
+        Node n;
+        n.connect(other);
+        char name[256];
+        std::size_t bytes = sizeof name;
+        EXPECT_EQ(fi_av_lookup(n.av, n.peer, name, &bytes), 0);
+        fi_addr_t again = n.insert({name, bytes});
+        EXPECT_NE(again, n.peer);
+        EXPECT_EQ(fi_av_remove(n.av, &n.peer, 1, 0), 0);
+        char in = 0;
+        int context = 0;
+        if (sends) {
+            n.post([&] { return fi_tinject(n.ep, "x", 1, again, 1); });
+        } else {
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+            EXPECT_EQ(n.next(n.rx).len, 1u);
+        }
+        other.meet();
+    };
+    two_processes([&](Friend& f) { side(f, true); }, [&](Friend& f) { side(f, false); });
+}
+
+TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
+{
+    alone([] {
+        Node n;
+        fi_eq_attr eq_attr{};
+        eq_attr.wait_obj = FI_WAIT_UNSPEC;
+        fid_eq* eq = nullptr;
+        ASSERT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), 0);
+        fi_av_attr attr{};
+        attr.flags = FI_EVENT;
+        fid_av* av = nullptr;
+        ASSERT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), 0);
+        const std::string good = n.name();
+        const std::string both = good + std::string(good.size(), '\0');
+        fi_addr_t addresses[2] = {};
+        int context = 0;
+        EXPECT_EQ(fi_av_insert(av, both.data(), 2, addresses, 0, &context), -FI_ENOEQ);
+        EXPECT_EQ(fi_av_bind(av, &eq->fid, 0), 0);
+        EXPECT_EQ(fi_av_insert(av, both.data(), 2, addresses, 0, &context), 0);
+        std::uint32_t event = 0;
+        fi_eq_entry e{};
+        EXPECT_EQ(fi_eq_sread(eq, &event, &e, sizeof e, 1000, 0), -FI_EAVAIL);
+        fi_eq_err_entry bad{};
+        EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), static_cast<ssize_t>(sizeof bad));
+        EXPECT_EQ(bad.data, 1u);
+        EXPECT_EQ(bad.context, &context);
+        EXPECT_EQ(fi_eq_sread(eq, &event, &e, sizeof e, 1000, 0), static_cast<ssize_t>(sizeof e));
+        EXPECT_EQ(event, static_cast<std::uint32_t>(FI_AV_COMPLETE));
+        EXPECT_EQ(e.data, 1u);
+        EXPECT_EQ(e.fid, &av->fid);
+        EXPECT_EQ(addresses[0], 0u);
+        EXPECT_EQ(addresses[1], FI_ADDR_NOTAVAIL);
+        EXPECT_EQ(fi_eq_read(eq, &event, &e, sizeof e, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_close(&eq->fid), -FI_EBUSY);
+        EXPECT_EQ(fi_close(&av->fid), 0);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+        int errors[2] = {7, 7};
+        EXPECT_EQ(fi_av_insert(n.av, both.data(), 2, addresses, FI_SYNC_ERR, errors), 1);
+        EXPECT_EQ(errors[0], 0);
+        EXPECT_EQ(errors[1], FI_EINVAL);
+    });
+}
+
+// The server listens at a service; the client knows the node and the service, and nothing else.
+TEST(LinnetAddresses, NodeAndServiceReachAnEndpointThatListensThere)
+{
+    for (const std::uint32_t format : {std::uint32_t{FI_FORMAT_UNSPEC}, std::uint32_t{FI_SOCKADDR_IN}}) {
+        const std::string service = std::to_string(20000 + ::getpid() % 10000 + (format == FI_SOCKADDR_IN ? 1 : 0));
+        two_processes(
+            [&](Friend& other) {
+                Options o;
+                o.addr_format = format;
+                o.node = "127.0.0.1";
+                o.service = service.c_str();
+                o.info_flags = FI_SOURCE;
+                Node n{o};
+                other.meet();
+                char in[4] = {};
+                int context = 0;
+                n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+                EXPECT_EQ(n.next(n.rx).len, 4u);
+                EXPECT_EQ(std::string(in, 4), "ping");
+                n.peer = n.insert(other.hear());
+                n.post([&] { return fi_tinject(n.ep, "pong", 4, n.peer, 2); });
+                other.meet();
+            },
+            [&](Friend& other) {
+                ::setenv("FI_LINNET_NET_INCLUDE", "lo", 1);
+                Options o;
+                o.addr_format = format;
+                o.node = "127.0.0.1";
+                o.service = service.c_str();
+                Node n{o};
+                other.meet();
+                ASSERT_NE(n.info->dest_addr, nullptr);
+                n.peer = n.insert({static_cast<const char*>(n.info->dest_addr), n.info->dest_addrlen});
+                fi_addr_t by_service = FI_ADDR_UNSPEC;
+                EXPECT_EQ(fi_av_insertsvc(n.av, "127.0.0.1", service.c_str(), &by_service, 0, nullptr), 1);
+                char in[4] = {};
+                int context = 0;
+                n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 2, 0, &context); });
+                n.post([&] { return fi_tinject(n.ep, "ping", 4, by_service, 1); });
+                other.tell(n.name());
+                EXPECT_EQ(n.next(n.rx).len, 4u);
+                EXPECT_EQ(std::string(in, 4), "pong");
+                other.meet();
+            });
+    }
+}
+
+}   // namespace
+}   // namespace linnet::ofi_test

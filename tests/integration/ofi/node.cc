@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Two processes, and endpoints in them.
+#include "integration/ofi/node.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace linnet::ofi_test {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr auto kPatience = 20s;
+
+// The provider of this build tree, unless the environment names another folder.
+void find_provider()
+{
+    const char* const top = std::getenv("top_builddir");
+    ::setenv("FI_PROVIDER_PATH", (std::string{top != nullptr ? top : ".."} + "/ofi_provider/.libs").c_str(), 0);
+    ::setenv("FI_PROVIDER", provider_name().c_str(), 0);
+}
+
+[[noreturn]] void run_side(const Side& side, int fd, const char* which)
+{
+    ::alarm(100);
+    Friend other{fd};
+    find_provider();
+    side(other);
+    if (::testing::Test::HasFailure()) {
+        std::fprintf(stderr, "(the failures above are of the %s side)\n", which);
+    }
+    std::fflush(nullptr);
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+}
+
+void check(int result, const char* what)
+{
+    if (result != 0) {
+        ADD_FAILURE() << what << ": " << fi_strerror(-result);
+        std::fflush(nullptr);
+        ::_exit(1);
+    }
+}
+}   // namespace
+
+std::string provider_name()
+{
+    const char* const named = std::getenv("LINNET_TEST_FI_PROVIDER");
+    return named != nullptr && *named != '\0' ? named : "linnet";
+}
+bool is_linnet() { return provider_name() == "linnet"; }
+
+void Friend::tell(const std::string& text) const
+{
+    const auto n = static_cast<std::uint32_t>(text.size());
+    std::string all(sizeof n, '\0');
+    std::memcpy(all.data(), &n, sizeof n);
+    all += text;
+    EXPECT_EQ(::send(fd_, all.data(), all.size(), MSG_NOSIGNAL), static_cast<ssize_t>(all.size()));
+}
+
+std::string Friend::hear() const
+{
+    pollfd p{fd_, POLLIN, 0};
+    while (idle && ::poll(&p, 1, 1) == 0) {
+        idle();
+    }
+    std::uint32_t n = 0;
+    if (::recv(fd_, &n, sizeof n, MSG_WAITALL) != sizeof n) {
+        ADD_FAILURE() << "the other side is gone";
+        ::_exit(1);
+    }
+    std::string text(n, '\0');
+    EXPECT_EQ(n == 0 ? 0 : ::recv(fd_, text.data(), n, MSG_WAITALL), static_cast<ssize_t>(n));
+    return text;
+}
+
+void Friend::meet() const
+{
+    tell("here");
+    EXPECT_EQ(hear(), "here");
+}
+
+void two_processes(const Side& first, const Side& second)
+{
+    int fds[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    std::fflush(nullptr);
+    pid_t children[2];
+    for (int i = 0; i < 2; ++i) {
+        children[i] = ::fork();
+        ASSERT_GE(children[i], 0);
+        if (children[i] == 0) {
+            ::close(fds[1 - i]);
+            run_side(i == 0 ? first : second, fds[i], i == 0 ? "first" : "second");
+        }
+    }
+    ::close(fds[0]);
+    ::close(fds[1]);
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (child == children[0] ? "first" : "second") << " side: status " << status;
+    }
+}
+
+std::vector<char> pattern(std::size_t bytes, unsigned seed)
+{
+    std::vector<char> v(bytes);
+    std::uint32_t x = seed * 2654435761u + 1;
+    for (char& b : v) {
+        x = x * 1664525u + 1013904223u;
+        b = static_cast<char>(x >> 24);
+    }
+    return v;
+}
+
+fi_info* make_hints(const Options& o)
+{
+    fi_info* const hints = fi_allocinfo();
+    hints->caps = o.caps;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->addr_format = o.addr_format;
+    hints->tx_attr->op_flags = o.tx_flags;
+    hints->domain_attr->av_type = o.av_type;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->domain_attr->threading = FI_THREAD_SAFE;
+    hints->fabric_attr->prov_name = ::strdup(provider_name().c_str());
+    return hints;
+}
+
+Node::Node(const Options& o, bool enabled)
+{
+    fi_info* const hints = make_hints(o);
+    check(fi_getinfo(FI_VERSION(1, 17), o.node, o.service, o.info_flags, hints, &info), "fi_getinfo");
+    fi_freeinfo(hints);
+    check(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
+    check(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
+    fi_av_attr av_attr{};
+    av_attr.type = o.av_type;
+    check(fi_av_open(domain, &av_attr, &av, nullptr), "fi_av_open");
+    fi_cq_attr cq_attr{};
+    cq_attr.format = o.format;
+    cq_attr.wait_obj = o.wait;
+    cq_attr.size = o.cq_size;
+    check(fi_cq_open(domain, &cq_attr, &tx, &tx), "fi_cq_open");
+    check(fi_cq_open(domain, &cq_attr, &rx, &rx), "fi_cq_open");
+    check(fi_endpoint(domain, info, &ep, nullptr), "fi_endpoint");
+    check(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind av");
+    check(fi_ep_bind(ep, &tx->fid, FI_TRANSMIT | o.bind_flags), "fi_ep_bind tx");
+    check(fi_ep_bind(ep, &rx->fid, FI_RECV | o.bind_flags), "fi_ep_bind rx");
+    if (o.counters) {
+        fi_cntr_attr attr{};
+        attr.wait_obj = FI_WAIT_UNSPEC;
+        check(fi_cntr_open(domain, &attr, &sent, nullptr), "fi_cntr_open");
+        check(fi_cntr_open(domain, &attr, &received, nullptr), "fi_cntr_open");
+        check(fi_ep_bind(ep, &sent->fid, FI_SEND), "fi_ep_bind counter");
+        check(fi_ep_bind(ep, &received->fid, FI_RECV), "fi_ep_bind counter");
+    }
+    if (enabled) {
+        enable();
+    }
+}
+
+Node::~Node()
+{
+    if (other_ != nullptr) {
+        other_->idle = nullptr;
+    }
+    struct fid* const all[] = {ep != nullptr ? &ep->fid : nullptr, rx != nullptr ? &rx->fid : nullptr,
+                               tx != nullptr ? &tx->fid : nullptr, sent != nullptr ? &sent->fid : nullptr,
+                               received != nullptr ? &received->fid : nullptr, av != nullptr ? &av->fid : nullptr,
+                               domain != nullptr ? &domain->fid : nullptr, fabric != nullptr ? &fabric->fid : nullptr};
+    for (struct fid* f : all) {
+        if (f != nullptr) {
+            EXPECT_EQ(fi_close(f), 0) << f->fclass;
+        }
+    }
+    fi_freeinfo(info);
+}
+
+void Node::enable() { check(fi_enable(ep), "fi_enable"); }
+
+std::string Node::name() const
+{
+    char bytes[256];
+    std::size_t n = sizeof bytes;
+    EXPECT_EQ(fi_getname(&ep->fid, bytes, &n), 0);
+    return {bytes, n};
+}
+
+fi_addr_t Node::insert(const std::string& name) const
+{
+    fi_addr_t a = FI_ADDR_UNSPEC;
+    EXPECT_EQ(fi_av_insert(av, name.data(), 1, &a, 0, nullptr), 1);
+    return a;
+}
+
+void Node::connect(Friend& other)
+{
+    if (!is_linnet()) {   // which moves data by itself
+        other_ = &other;
+        other.idle = [this] {
+            fi_cq_read(tx, nullptr, 0);
+            fi_cq_read(rx, nullptr, 0);
+        };
+    }
+    other.tell(name());
+    peer = insert(other.hear());
+    other.meet();
+}
+
+void Node::post(const std::function<ssize_t()>& operation) const
+{
+    const auto end = Clock::now() + kPatience;
+    ssize_t r = operation();
+    while (r == -FI_EAGAIN && Clock::now() < end) {
+        fi_cq_read(tx, nullptr, 0);
+        fi_cq_read(rx, nullptr, 0);
+        r = operation();
+    }
+    EXPECT_EQ(r, 0) << fi_strerror(static_cast<int>(-r));
+}
+
+fi_cq_tagged_entry Node::next(fid_cq* cq) const
+{
+    fi_cq_tagged_entry e{};
+    const auto end = Clock::now() + kPatience;
+    ssize_t n = -FI_EAGAIN;
+    while (n == -FI_EAGAIN && Clock::now() < end) {
+        n = fi_cq_read(cq, &e, 1);
+        if (n == -FI_EAGAIN) {
+            fi_cq_read(cq == tx ? rx : tx, nullptr, 0);
+        }
+    }
+    if (n == -FI_EAVAIL) {
+        fi_cq_err_entry bad{};
+        fi_cq_readerr(cq, &bad, 0);
+        ADD_FAILURE() << "an error entry: " << fi_strerror(bad.err);
+    } else {
+        EXPECT_EQ(n, 1) << "no completion";
+    }
+    return e;
+}
+
+fi_cq_err_entry Node::next_error(fid_cq* cq) const
+{
+    fi_cq_err_entry bad{};
+    fi_cq_tagged_entry e{};
+    const auto end = Clock::now() + kPatience;
+    ssize_t n = -FI_EAGAIN;
+    while (n == -FI_EAGAIN && Clock::now() < end) {
+        n = fi_cq_read(cq, &e, 1);
+    }
+    EXPECT_EQ(n, -FI_EAVAIL);
+    EXPECT_EQ(fi_cq_readerr(cq, &bad, 0), 1);
+    return bad;
+}
+
+bool Node::quiet_for(std::chrono::milliseconds time) const
+{
+    const auto end = Clock::now() + time;
+    fi_cq_tagged_entry e{};
+    while (Clock::now() < end) {
+        if (fi_cq_read(tx, &e, 1) != -FI_EAGAIN || fi_cq_read(rx, &e, 1) != -FI_EAGAIN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}   // namespace linnet::ofi_test

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Two processes that talk through libfabric, for tests of what its manual pages promise; the provider is LINNET_TEST_FI_PROVIDER, or linnet.
+//
+// The process of the test never touches libfabric: two_processes() forks both sides, each opens everything afresh, and what fails in one of them
+// fails the test.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace linnet::ofi_test {
+
+// The other side, by a socket that is there before libfabric is: names, and steps that must be in order.
+class Friend {
+public:
+    explicit Friend(int fd) noexcept : fd_{fd} {}
+    void tell(const std::string& text) const;
+    [[nodiscard]] std::string hear() const;
+    void meet() const;   // both sides are here
+    std::function<void()> idle;   // run while waiting: makes progress for providers that need it
+
+private:
+    int fd_;
+};
+
+using Side = std::function<void(Friend&)>;
+void two_processes(const Side& first, const Side& second);
+
+[[nodiscard]] std::string provider_name();
+[[nodiscard]] bool is_linnet();
+
+struct Options {
+    std::uint64_t caps{FI_TAGGED | FI_MSG};
+    fi_cq_format format{FI_CQ_FORMAT_TAGGED};
+    fi_wait_obj wait{FI_WAIT_NONE};
+    std::size_t cq_size{0};
+    std::uint64_t bind_flags{0};     // FI_SELECTIVE_COMPLETION
+    std::uint64_t tx_flags{0};
+    std::uint32_t addr_format{FI_FORMAT_UNSPEC};
+    fi_av_type av_type{FI_AV_TABLE};
+    bool counters{false};
+    const char* node{nullptr};
+    const char* service{nullptr};
+    std::uint64_t info_flags{0};
+};
+
+fi_info* make_hints(const Options& o);
+
+// Everything of one endpoint, closed in order at the end.
+class Node {
+public:
+    explicit Node(const Options& o = {}, bool enabled = true);
+    ~Node();
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    void enable();
+    [[nodiscard]] std::string name() const;
+    fi_addr_t insert(const std::string& name) const;
+    // Exchange names, insert the other's.
+    void connect(Friend& other);
+    // Operations are tried again on -FI_EAGAIN, with progress.
+    void post(const std::function<ssize_t()>& operation) const;
+    // The next completion. Fails the test on an error entry, or after 20 s.
+    fi_cq_tagged_entry next(fid_cq* cq) const;
+    fi_cq_err_entry next_error(fid_cq* cq) const;
+    // Nothing completes on either queue.
+    [[nodiscard]] bool quiet_for(std::chrono::milliseconds time) const;
+
+    fi_info* info{nullptr};
+    fid_fabric* fabric{nullptr};
+    fid_domain* domain{nullptr};
+    fid_av* av{nullptr};
+    fid_cq* tx{nullptr};
+    fid_cq* rx{nullptr};
+    fid_cntr* sent{nullptr};
+    fid_cntr* received{nullptr};
+    fid_ep* ep{nullptr};
+    fi_addr_t peer{FI_ADDR_UNSPEC};
+
+private:
+    Friend* other_{nullptr};
+};
+
+std::vector<char> pattern(std::size_t bytes, unsigned seed);
+
+}   // namespace linnet::ofi_test
