@@ -183,7 +183,7 @@ void Endpoint::release() noexcept
             }
             claims_.clear();
         }
-        source_.close();
+        linnet_context_close(source_.context());
     }
     for (Cq* cq : {tx_cq_, rx_cq_}) {
         if (cq != nullptr) {

@@ -21,8 +21,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kSpin{20};
 constexpr std::chrono::milliseconds kSignallerPause{1};
 
-std::atomic<unsigned> open_sources{0};   // of this process
-
 int milliseconds_until(Clock::time_point deadline)
 {
     if (deadline == Clock::time_point::max()) {
@@ -35,23 +33,9 @@ int milliseconds_until(Clock::time_point deadline)
 
 // ---- Source ----
 
-void Source::open(linnet_context_t* context) noexcept
-{
-    context_ = context;
-    open_sources.fetch_add(1, std::memory_order_relaxed);
-}
-
-void Source::close() noexcept
-{
-    open_sources.fetch_sub(1, std::memory_order_relaxed);
-    linnet_context_close(context_);
-    context_ = nullptr;
-}
-
 unsigned Source::progress(bool idle) noexcept
 {
-    const bool alone = idle && open_sources.load(std::memory_order_relaxed) == 1;
-    const unsigned n = linnet_progress(context_, 0, alone ? unsigned{LINNET_MAY_SLEEP} : 0);
+    const unsigned n = linnet_progress(context_, 0, idle ? unsigned{LINNET_MAY_YIELD} : 0);
     if (armed_.load(std::memory_order_acquire) && armed_.exchange(false, std::memory_order_acq_rel)) {
         const std::lock_guard guard{lock_};
         for (Waitable* w : sleepers_) {

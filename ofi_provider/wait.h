@@ -32,11 +32,9 @@ class Waitable;
 // A context and who sleeps on it; one per endpoint. Outlives its Waitables' use of it: attach and detach are calls of bind and close.
 class Source {
 public:
-    void open(linnet_context_t* context) noexcept;
-    void close() noexcept;
+    void open(linnet_context_t* context) noexcept { context_ = context; }
     [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
-    // Runs completions. The number of events. With `idle` the caller has nothing better to do, and an uninterrupted row of such calls ends in
-    // short sleeps (setting sleep_max), if this is the only source of the process.
+    // Runs completions. The number of events. With `idle` the caller found nothing, and gives way when others want the core.
     unsigned progress(bool idle = false) noexcept;
     // Make the descriptor of the context ready to sleep on, for `who`. False: there is something to do first.
     bool arm() noexcept;

@@ -36,7 +36,6 @@ extern "C" {
 #else
 #define LINNET_API
 #endif
-
 #define LINNET_API_VERSION 1u
 
 /* ---- status ---- */
