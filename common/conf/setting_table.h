@@ -25,6 +25,7 @@ enum class SettingId : std::uint8_t {
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
     kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
+    kEthType, kEthRing, kEthBypass,
     kDescriptorReserve, kExpectedPeers,
     kLogLevel, kStatsPage, kTraceEvents, kLabel,
     kCount
@@ -57,7 +58,7 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 // br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
-     "Comma-separated transports that may be used, the best one for each peer: shm, udp, tcp; auto means tcp.", false},
+     "Comma-separated transports that may be used, the best one for each peer: shm, eth, udp, tcp; auto means tcp.", false},
     {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,
      "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) to use; when set, only these, and net_exclude is ignored.", false},
     {SettingId::kNetExclude, "net_exclude", SettingKind::kText,
@@ -126,6 +127,13 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Bytes that the kernel is asked to queue for each UDP socket; it grants at most net.core.rmem_max.", true},
     {SettingId::kUdpSegment, "udp_segment", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether the kernel may be given several datagrams in one piece, to cut them apart.", true},
+
+    {SettingId::kEthType, "eth_type", SettingKind::kInteger, "34997", 1536, 65535, nullptr,
+     "EtherType of raw Ethernet frames, the same on all hosts; 34997 (0x88B5) and 34998 are for local use.", true},
+    {SettingId::kEthRing, "eth_ring", SettingKind::kInteger, "512", 64, 8192, nullptr,
+     "Frames that the kernel keeps for us on each interface of raw Ethernet; each costs memory for the longest frame.", true},
+    {SettingId::kEthBypass, "eth_bypass", SettingKind::kBool, "off", 0, 0, nullptr,
+     "Whether raw Ethernet frames pass by the queueing discipline of their interface, and so by its shaping.", true},
 
     {SettingId::kDescriptorReserve, "descriptor_reserve", SettingKind::kInteger, "64", 0, 1048576, nullptr,
      "File descriptors that are left to the application when connections are opened.", true},

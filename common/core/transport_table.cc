@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "transport/eth/eth_port.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -22,9 +23,10 @@ std::unique_ptr<Transport> make(const TransportEnv& e)
 
 std::span<const TransportRow> transport_table() noexcept
 {
-    static constexpr std::array<TransportRow, 4> kTable{{
+    static constexpr std::array<TransportRow, 5> kTable{{
         {"loopback", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
         {"shm", false, make<shm::ShmTransport>},
+        {"eth", false, make<eth::EthTransport>},
         {"udp", false, make<udp::UdpTransport>},
         {"tcp", true, make<tcp::TcpTransport>},
     }};

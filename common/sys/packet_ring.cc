@@ -248,6 +248,7 @@ EtherInterface ether_interface(const char* name) noexcept
         e.error = errno;
         return e;
     }
+    e.index = ::if_nametoindex(name);
     e.ethernet = request.ifr_hwaddr.sa_family == ARPHRD_ETHER;
     std::memcpy(e.mac.data(), request.ifr_hwaddr.sa_data, e.mac.size());
     if (::ioctl(fd.get(), SIOCGIFMTU, &request) != 0) {

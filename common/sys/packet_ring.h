@@ -137,6 +137,7 @@ struct PacketRing::Opened {
 // ---- the interface ----
 struct EtherInterface {
     int error{0};
+    unsigned index{0};   // the kernel's
     bool ethernet{false};
     MacAddress mac{};
     std::size_t mtu{0};

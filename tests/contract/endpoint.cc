@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "support/faulty_port.h"
 #include "support/faulty_transport.h"
 #include "support/seed.h"
 #include "support/test_log.h"
 #include "sys/process.h"
+#include "transport/eth/eth_port.h"
 #include "transport/loopback/loopback_transport.h"
 #include "transport/shm/shm_transport.h"
 #include "transport/tcp/tcp_transport.h"
@@ -242,6 +244,9 @@ const std::vector<Kind>& plain_kinds()
         const TransportCaps caps{"lossy", 0, true, false, Nanos{3000}, 1.0};
         return std::make_unique<frames::FrameTransport>(std::move(port), caps, s, c, l, t);
     };
+    constexpr auto eth = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+        return std::make_unique<eth::EthTransport>(s, c, l, t);
+    };
     static const std::vector<Kind> kinds{
         {"Loopback", loopback, "", true, false},
         {"TcpV4", tcp, "127.0.0.1", false, true},
@@ -251,6 +256,8 @@ const std::vector<Kind>& plain_kinds()
         {"UdpV4", udp, "127.0.0.1", false, true},
         {"UdpV6", udp, "::1", false, true},
         {"LossyUdp", lossy, "127.0.0.1", false, true},
+        {"Eth", eth, "", false, true, "on", false, 1500},
+        {"EthJumbo", eth, "", false, true, "on", false, 9000},
     };
     return kinds;
 }
@@ -258,7 +265,7 @@ const std::vector<Kind>& plain_kinds()
 std::vector<Kind> all_kinds()
 {
     static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6", "FaultyShm", "FaultyShmCopied",
-                                            "FaultyUdpV4",    "FaultyUdpV6", "FaultyLossyUdp"};
+                                            "FaultyUdpV4",    "FaultyUdpV6", "FaultyLossyUdp", "FaultyEth", "FaultyEthJumbo"};
     std::vector<Kind> kinds = plain_kinds();
     for (std::size_t i = 0; i < kFaultyNames.size(); ++i) {
         Kind k = kinds[i];
@@ -285,6 +292,13 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
         b_ = second_.get();
     }
     ready_ = true;
+    if (kind.cable != 0) {
+        hosts_ = testing::NamespacePair::make(why_not_, kind.cable);
+        if (hosts_ == nullptr) {
+            ready_ = false;
+            return;
+        }
+    }
     std::uint64_t id = 100;
     for (Endpoint* e : {first_.get(), second_.get()}) {
         if (e != nullptr) {
@@ -294,6 +308,10 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
             e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_);
             if (kind.faulty) {
                 e->transport = std::make_unique<testing::FaultyTransport>(std::move(e->transport), faults, testing::test_seed(0x11 + id));
+            }
+            std::optional<testing::NamespacePair::Scope> there;
+            if (hosts_ != nullptr) {
+                there.emplace(*hosts_, e == first_.get() ? 0u : 1u);
             }
             ready_ = ready_ && e->transport->open(e->sink, e->name) == Status::kOk;
         }

@@ -14,6 +14,7 @@
 
 #include "conf/settings.h"
 #include "stats/counters.h"
+#include "support/net_namespace.h"
 #include "sys/system_clock.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
@@ -128,6 +129,7 @@ struct Kind {
     bool hellos;    // links open with a hello
     const char* shm_pull{"on"};
     bool faulty{false};   // behind a FaultyTransport that delays and cuts sends short
+    unsigned cable{0};    // each endpoint on a host of its own, joined by a cable of this MTU; 0: both on this host
 };
 void PrintTo(const Kind& kind, std::ostream* out);   // NOLINT: GoogleTest's name
 // The plain transports, loopback first; and all of them again behind a FaultyTransport.
@@ -141,6 +143,7 @@ public:
     ~Pair();
     // False: the machine has no such address; the case is to be skipped.
     [[nodiscard]] bool ready() const { return ready_; }
+    [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
     [[nodiscard]] Endpoint& a() { return *a_; }
     [[nodiscard]] Endpoint& b() { return *b_; }
@@ -167,6 +170,8 @@ private:
     SystemClock clock_;
     Stats stats_;
     Stats other_stats_;
+    std::unique_ptr<testing::NamespacePair> hosts_;
+    std::string why_not_{"the machine has no such address"};
     std::unique_ptr<Endpoint> first_;
     std::unique_ptr<Endpoint> second_;
     Endpoint* a_{nullptr};

@@ -15,6 +15,9 @@ contract_test_SOURCES = \
     support/faulty_port.h \
     support/faulty_transport.cc \
     support/faulty_transport.h \
+    support/net_namespace.cc \
+    support/net_namespace.h \
     support/sim_port.h
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la \
-    $(top_builddir)/common/liblinnet-transport-shm.la $(top_builddir)/common/liblinnet-transport-tcp.la $(libs_transport_udp)
+    $(top_builddir)/common/liblinnet-transport-shm.la $(top_builddir)/common/liblinnet-transport-tcp.la \
+    $(top_builddir)/common/liblinnet-transport-eth.la $(libs_transport_udp)

@@ -19,7 +19,7 @@ protected:
     {
         pair = std::make_unique<Pair>(GetParam());
         if (!pair->ready()) {
-            GTEST_SKIP() << "no such address on this machine";
+            GTEST_SKIP() << pair->why_not();
         }
     }
     // Sends all of `packets` on a's link, in batches, as room comes.

@@ -4,7 +4,10 @@
 #include "support/net_namespace.h"
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +30,21 @@ void enter(const Fd& fd)
     }
 }
 
+
+// The kernel tells of a cable's carrier a little later than it carries.
+bool wait_for_carrier()
+{
+    for (unsigned tries = 0; tries < 500; ++tries) {
+        ifreq request{};
+        std::strcpy(request.ifr_name, "eth0");
+        const Fd any{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        if (::ioctl(any.get(), SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) != 0) {
+            return true;
+        }
+        ::usleep(10'000);
+    }
+    return false;
+}
 
 bool run_ip(const std::string& arguments)
 {
@@ -59,10 +77,15 @@ std::unique_ptr<NamespacePair> NamespacePair::make(std::string& why, unsigned mt
     }
     const std::string other = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(pair->host_[1].get());
     const std::string size = " mtu " + std::to_string(mtu);
-    bool done = pair->ip(0, "link add eth0" + size + " type veth peer name eth0" + size + " netns " + other);
+    // Ends with different numbers: for those the kernel tells of the carrier at once and not up to a second later.
+    bool done = pair->ip(0, "link add name eth0 index 7" + size + " type veth peer name eth0" + size + " netns " + other);
     for (const unsigned host : {0u, 1u}) {
         done = done && pair->ip(host, "addr add 10.99.0." + std::to_string(host + 1) + "/24 dev eth0") && pair->ip(host, "link set lo up") &&
                pair->ip(host, "link set eth0 up");
+    }
+    for (const unsigned host : {0u, 1u}) {
+        const Scope there{*pair, host};
+        done = done && wait_for_carrier();
     }
     if (!done) {
         why = "ip(8) cannot join two network namespaces by a veth pair here";

@@ -103,7 +103,7 @@ void FrameTransport::start(Link& link, const wire::EndpointName& name) noexcept
         for (unsigned i = 0; i < calls.count; ++i) {
             calls.call[i].to = std::move(to[i]);
         }
-        calls.limit = now_ + connect_timeout_;
+        calls.limit = now_ + std::min(connect_timeout_, port_->limits(kLaneChannel).patience);
     } catch (const std::bad_alloc&) {
         end_link(link, true, Status::kNoMemory, "no memory to open a link");
         return;

@@ -83,6 +83,7 @@ struct PortLimits {
     std::size_t frame_bytes{0};     // the largest frame that any route takes: head and payload
     std::uint32_t ring_frames{0};   // frames of that size that the kernel queues for us, at least; credit is lent out of them
     unsigned burst{1};              // frames that go best with one call: segments of a GSO send, slots
+    Nanos patience{Nanos::max()};   // for calls to stay unanswered, where routes() can only guess: then another transport is tried
 };
 
 class FramePort {

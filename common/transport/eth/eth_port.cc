@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// EthPort: sending and receiving.
+#include "transport/eth/eth_port.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "sys/error.h"
+
+namespace linnet::eth {
+
+namespace {
+
+[[nodiscard]] bool opens(std::span<const std::byte> frame) noexcept
+{
+    return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kOpen;
+}
+
+iovec piece(const void* at, std::size_t bytes) noexcept { return {const_cast<void*>(at), bytes}; }
+
+}   // namespace
+
+std::uint64_t EthPort::path_key(const EthRoute& to) noexcept
+{
+    std::uint64_t key = to.interface;
+    for (const std::uint8_t byte : to.mac) {
+        key = key << 8 | byte;
+    }
+    return key;
+}
+
+std::size_t EthPort::frame_bytes(const frames::Route& to) const noexcept
+{
+    const auto route = to.as<EthRoute>();
+    const std::size_t hoped = route.interface < interfaces_.size() ? interfaces_[route.interface]->frame_bytes : kSafeFrame;
+    return hoped <= kSafeFrame ? hoped : paths_.longest(path_key(route), hoped, kSafeFrame);
+}
+
+// ---- sending ----
+
+// Frames by one interface. What will never leave counts as sent: it is lost, and flow/ knows what to do.
+std::size_t EthPort::send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept
+{
+    std::array<EtherHead, PacketRing::kSendBatch> heads;
+    std::array<std::array<iovec, 3>, PacketRing::kSendBatch> pieces;
+    std::array<PacketRing::Outgoing, PacketRing::kSendBatch> batch;
+    std::size_t bytes = 0;
+    for (std::size_t n = 0; n < frames.size(); ++n) {
+        const flow::TxFrame& f = frames[n];
+        const auto to = static_cast<const frames::Route*>(f.route)->as<EthRoute>();
+        heads[n] = i.head;
+        heads[n].to = to.mac;
+        heads[n].to_endpoint = to.endpoint;
+        pieces[n] = {piece(&heads[n], sizeof heads[n]), piece(f.head.data(), f.head_bytes), piece(f.payload.data(), f.payload.size())};
+        batch[n].pieces = std::span{pieces[n]}.first(f.payload.empty() ? 2 : 3);
+        bytes += sizeof heads[n] + f.head_bytes + f.payload.size();
+    }
+    std::size_t done = 0;
+    unsigned calls = 0;
+    while (done < frames.size() && !refused) {
+        const PacketRing::Sent sent = i.ring.send(std::span{batch}.subspan(done, frames.size() - done));
+        ++calls;
+        done += sent.frames;
+        refused = sent.error == EAGAIN || sent.error == ENOBUFS;
+        if (sent.error != 0 && !refused) {
+            trouble(i, sent.error);
+            ++done;
+        }
+    }
+    for (std::size_t n = done; n < frames.size(); ++n) {
+        bytes -= sizeof heads[n] + frames[n].head_bytes + frames[n].payload.size();
+    }
+    tx_counters_.add(Counter::kEthTxCalls, calls);
+    tx_counters_.add(Counter::kEthTxBytes, bytes);
+    return done;
+}
+
+void EthPort::trouble(Interface& i, int error) noexcept
+{
+    if (const std::uint64_t n = i.refused.hit(); n != 0) {
+        LINNET_LOG(log_, kInfo, "eth: a frame was lost on %s: %s (%llu so far)", i.name.c_str(), errno_text(error), static_cast<unsigned long long>(n));
+    }
+}
+
+std::size_t EthPort::send(unsigned, std::span<const flow::TxFrame> frames) noexcept
+{
+    const auto interface_of = [](const flow::TxFrame& f) { return static_cast<const frames::Route*>(f.route)->as<EthRoute>().interface; };
+    std::size_t done = 0;
+    bool refused = !open_.load(std::memory_order_relaxed);
+    while (done < frames.size() && !refused) {
+        const auto number = interface_of(frames[done]);
+        std::size_t n = 1;
+        while (n < PacketRing::kSendBatch && done + n < frames.size() && interface_of(frames[done + n]) == number) {
+            ++n;
+        }
+        done += number < interfaces_.size() ? send_run(*interfaces_[number], frames.subspan(done, n), refused) : n;
+    }
+    return done;
+}
+
+// A frame that opens a link is padded to the length that the path is hoped to take.
+void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std::byte> frame) noexcept
+{
+    const auto route = to.as<EthRoute>();
+    if (route.interface >= interfaces_.size() || !open_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    Interface& i = *interfaces_[route.interface];
+    EtherHead head = i.head;
+    head.to = route.mac;
+    head.to_endpoint = route.endpoint;
+    std::size_t pad = 0;
+    if (i.frame_bytes > kSafeFrame && opens(frame)) {
+        const std::size_t wanted = paths_.next_opening(path_key(route), i.frame_bytes, kSafeFrame);
+        pad = wanted > frame.size() ? wanted - frame.size() : 0;
+    }
+    const std::array<iovec, 3> pieces{piece(&head, sizeof head), piece(frame.data(), frame.size()), piece(padding_.data(), pad)};
+    const PacketRing::Outgoing out{std::span{pieces}.first(pad == 0 ? 2 : 3)};
+    const PacketRing::Sent sent = i.ring.send({&out, 1});
+    if (sent.error != 0 && sent.error != EAGAIN && sent.error != ENOBUFS) {
+        trouble(i, sent.error);
+    }
+    tx_counters_.add(Counter::kEthTxCalls);
+    tx_counters_.add(Counter::kEthTxBytes, sizeof head + frame.size() + pad);
+}
+
+// ---- receiving ----
+
+bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFrame& out) noexcept
+{
+    Interface& i = *interfaces_[number];
+    if (f.losing) {
+        i.drops = i.ring.drops();
+    }
+    if (f.elsewhere || f.cut || f.bytes.size() < sizeof(EtherHead) + sizeof(wire::FrameHead)) {
+        rx_counters_.add(f.elsewhere ? Counter::kEthForeign : Counter::kEthBroken);
+        return false;
+    }
+    out.bytes = f.bytes.subspan(sizeof(EtherHead));
+    out.source = static_cast<std::uint32_t>(number);
+    rx_counters_.add(Counter::kEthRxBytes, f.bytes.size());
+    if (jumbo_ && opens(out.bytes)) {
+        paths_.arrived(path_key(source(frames::kLaneChannel, out).as<EthRoute>()), out.bytes.size(), kSafeFrame);
+    }
+    return true;
+}
+
+std::size_t EthPort::receive(unsigned, std::span<frames::RxFrame> out) noexcept
+{
+    if (!open_.load(std::memory_order_relaxed)) {
+        return 0;
+    }
+    std::size_t n = 0;
+    const std::size_t count = interfaces_.size();
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::size_t number = first_ + k < count ? first_ + k : first_ + k - count;
+        PacketRing& ring = interfaces_[number]->ring;
+        ring.release();
+        PacketRing::Frame f;
+        while (n < out.size() && ring.next(f)) {
+            n += take(number, f, out[n]) ? 1 : 0;
+        }
+    }
+    first_ = first_ + 1 < count ? first_ + 1 : 0;   // nobody fills `out` for ever at the cost of the others
+    return n;
+}
+
+frames::Route EthPort::source(unsigned, const frames::RxFrame& frame) const noexcept
+{
+    EtherHead head;
+    std::memcpy(&head, frame.bytes.data() - sizeof head, sizeof head);
+    EthRoute from;
+    from.mac = head.from;
+    from.endpoint = head.from_endpoint;
+    from.interface = static_cast<std::uint8_t>(frame.source);
+    return frames::Route::of(from);
+}
+
+std::uint64_t EthPort::kernel_drops(unsigned) const noexcept
+{
+    std::uint64_t n = 0;
+    for (const auto& i : interfaces_) {
+        n += i->drops;
+    }
+    return n;
+}
+
+bool EthPort::prepare_sleep() noexcept
+{
+    bool nothing = true;
+    for (const auto& i : interfaces_) {
+        static_cast<void>(socket_error(i->ring.descriptor()));   // an interface that went down makes the socket readable until its error was taken
+        nothing = nothing && !i->ring.ready();
+    }
+    return nothing;
+}
+
+}   // namespace linnet::eth

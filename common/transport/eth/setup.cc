@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// EthPort: which interfaces are used, and which peers can be reached through them.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "sys/error.h"
+#include "transport/eth/eth_port.h"
+
+namespace linnet::eth {
+
+namespace {
+
+constexpr TransportCaps kPrior{
+    .name = "eth",
+    .lane_packet_max = 0,   // filled in by FrameTransport
+    .separate_bulk = true,
+    .direct_links = false,
+    .latency = Nanos{1500},
+    .bytes_per_ns = 1.2,
+};
+
+// Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.
+constexpr Nanos kPatience = std::chrono::milliseconds{3500};
+constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of a ring dearer than they save
+constexpr unsigned kMostInterfaces = wire::kNameContactsMax;
+
+wire::NameAddress name_address(const InetAddress& a) noexcept
+{
+    return {a.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, a.bytes()};
+}
+
+InetAddress inet_address(const wire::NameAddress& a) noexcept
+{
+    return a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
+}
+
+std::string mac_text(const MacAddress& m)
+{
+    char text[18];
+    std::snprintf(text, sizeof text, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+    return text;
+}
+
+std::array<std::uint8_t, 2> big_endian(std::uint16_t value) noexcept
+{
+    return {static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
+}
+
+unsigned number_of(const std::array<std::uint8_t, 2>& big_endian) noexcept { return big_endian[0] * 256u + big_endian[1]; }
+
+}   // namespace
+
+EthPort::EthPort(const Settings& settings, Log& log, Stats& stats) noexcept
+    : settings_{settings}, log_{log}, rx_counters_{stats.block(StatsRole::kPoller)}, tx_counters_{stats.block(StatsRole::kAnyThread)}
+{
+}
+
+EthTransport::EthTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept
+    : FrameTransport{std::make_unique<EthPort>(settings, log, stats), kPrior, settings, clock, log, stats}
+{
+}
+
+// ---- interfaces ----
+
+bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
+{
+    const EtherInterface ether = ether_interface(v.interface.c_str());
+    if (ether.error != 0 || !ether.ethernet) {
+        why_not = ether.error != 0 ? errno_text(ether.error) : "not an Ethernet";
+        return false;
+    }
+    auto i = std::make_unique<Interface>();
+    i->name = v.interface;
+    i->address = v.address;
+    i->prefix = v.prefix;
+    i->endpoint = reserve_udp_port(v.address);
+    if (i->endpoint.error != 0) {
+        why_not = std::string{"cannot reserve a UDP port for its endpoint: "} + errno_text(i->endpoint.error);
+        return false;
+    }
+    PacketRing::Config c;
+    c.interface_index = ether.index;
+    c.ether_type = static_cast<std::uint16_t>(settings_.integer(SettingId::kEthType));
+    c.endpoint = i->endpoint.port;
+    const std::size_t mtu = std::clamp<std::size_t>(ether.mtu, 576, kMostMtu);
+    c.frame_bytes = mtu + kEtherHeaderBytes;
+    c.frames = static_cast<unsigned>(settings_.integer(SettingId::kEthRing));
+    c.bypass_qdisc = settings_.boolean(SettingId::kEthBypass);
+    PacketRing::Opened o = PacketRing::open(c);
+    if (o.error != 0) {
+        why_not = std::string{o.what} + ": " + errno_text(o.error) + " (errno " + std::to_string(o.error) + ")";
+        if (o.error == EPERM || o.error == EACCES) {
+            why_not += "; it takes the capability CAP_NET_RAW: setcap cap_net_raw+ep PROGRAM, or docker run --cap-add NET_RAW, "
+                       "or ambient capabilities from the launcher";
+        }
+        return false;
+    }
+    i->ring = std::move(o.ring);
+    i->frame_bytes = mtu - (sizeof(EtherHead) - kEtherHeaderBytes);
+    i->head.from = ether.mac;
+    i->head.ether_type = big_endian(c.ether_type);
+    i->head.from_endpoint = big_endian(c.endpoint);
+    if (failed(epoll_.add(i->ring.descriptor(), EPOLLIN, interfaces_.size(), log_))) {
+        why_not = "cannot watch its packet socket";
+        return false;
+    }
+    LINNET_LOG(log_, kInfo, "eth: %s, %s endpoint %u, frames up to %zu bytes, a ring of %u", i->name.c_str(), mac_text(ether.mac).c_str(), i->endpoint.port,
+               i->frame_bytes, i->ring.places());
+    interfaces_.push_back(std::move(i));
+    return true;
+}
+
+// One address of each interface goes into the name, in the order of preference, and with those that are Ethernet the contact. Other transports add the rest.
+Status EthPort::open(wire::EndpointName& name)
+{
+    if (const Status s = addresses_.choose(settings_, log_); failed(s)) {
+        return s;
+    }
+    auto epoll = EpollSet::open(log_);
+    if (!epoll.ok()) {
+        return epoll.status();
+    }
+    epoll_ = std::move(epoll).value();
+    std::vector<std::string> seen;
+    for (const AddressVerdict& v : addresses_.verdicts()) {
+        if (!v.used || v.address.loopback() || std::find(seen.begin(), seen.end(), v.interface) != seen.end()) {
+            continue;
+        }
+        seen.push_back(v.interface);
+        std::string why_not = "there is no room for more contacts in a name";
+        const bool opened = interfaces_.size() < kMostInterfaces && open_interface(v, why_not);
+        wire::EtherContact contact;
+        if (opened) {
+            contact.endpoint.set(interfaces_.back()->endpoint.port);
+            contact.mac = interfaces_.back()->head.from;
+        } else {
+            LINNET_LOG(log_, kInfo, "eth: %s is not used: %s", v.interface.c_str(), why_not.c_str());
+            none_ += (none_.empty() ? "" : "; ") + v.interface + ": " + why_not;
+        }
+        static_cast<void>(wire::add_address(name, name_address(v.address), contact) || wire::add_address(name, name_address(v.address)));
+    }
+    std::size_t longest = 0;
+    for (const auto& i : interfaces_) {
+        longest = std::max(longest, i->frame_bytes);
+    }
+    jumbo_ = longest > kSafeFrame;
+    padding_.resize(longest);
+    if (interfaces_.empty()) {
+        none_ = none_.empty() ? "no Ethernet interface with an address; " + addresses_.all_lines() : none_;
+        LINNET_LOG(log_, kWarn, "eth: skipped, no interface can be used: %s", none_.c_str());
+    }
+    open_.store(true, std::memory_order_relaxed);
+    return Status::kOk;
+}
+
+frames::PortLimits EthPort::limits(unsigned) const noexcept
+{
+    frames::PortLimits l{kSafeFrame, 64, PacketRing::kSendBatch, kPatience};
+    for (const auto& i : interfaces_) {
+        l.frame_bytes = std::max(l.frame_bytes, i->frame_bytes);
+        l.ring_frames = i == interfaces_.front() ? i->ring.places() : std::min(l.ring_frames, i->ring.places());
+    }
+    return l;
+}
+
+// ---- peers ----
+
+const EthPort::Interface* EthPort::on_segment_of(const InetAddress& address) const noexcept
+{
+    const auto it = std::find_if(interfaces_.begin(), interfaces_.end(),
+                                 [&address](const auto& i) { return i->prefix != 0 && address.in_network(i->address, i->prefix); });
+    return it == interfaces_.end() ? nullptr : it->get();
+}
+
+// Who has an address in the network of one of our interfaces is most likely on its segment; whether frames arrive, the opening tells.
+unsigned EthPort::routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const
+{
+    const wire::NameAddresses at{name};
+    unsigned count = 0;
+    std::string refusal = interfaces_.empty() ? none_ : "the peer uses no Ethernet interface";
+    for (std::size_t n = 0; n < at.size() && count < out.size(); ++n) {
+        const wire::EtherContact contact = at.contact(n);
+        if (!contact.present() || interfaces_.empty()) {
+            continue;
+        }
+        const Interface* const own = on_segment_of(inet_address(at[n]));
+        if (own == nullptr) {
+            refusal = inet_address(at[n]).host_text() + " is on none of our segments";
+            continue;
+        }
+        if (contact.mac == own->head.from) {
+            refusal = "it is on this host, and Ethernet does not lead back";
+            continue;
+        }
+        EthRoute to;
+        to.mac = contact.mac;
+        to.endpoint = big_endian(contact.endpoint.get());
+        to.interface = static_cast<std::uint8_t>(std::find_if(interfaces_.begin(), interfaces_.end(), [own](const auto& i) { return i.get() == own; }) -
+                                                 interfaces_.begin());
+        out[count].route = frames::Route::of(to);
+        out[count++].refusal.clear();
+    }
+    if (count == 0) {
+        out[count].route = frames::Route::of(EthRoute{});
+        out[count++].refusal = refusal;
+    }
+    return count;
+}
+
+std::string EthPort::text(const frames::Route& peer) const
+{
+    const auto to = peer.as<EthRoute>();
+    return mac_text(to.mac) + " endpoint " + std::to_string(number_of(to.endpoint));
+}
+
+std::string EthPort::local_text(const frames::Route& peer) const
+{
+    const auto to = peer.as<EthRoute>();
+    if (to.interface >= interfaces_.size()) {
+        return "no interface";
+    }
+    const Interface& i = *interfaces_[to.interface];
+    return "interface " + i.name + ", local " + mac_text(i.head.from) + " endpoint " + std::to_string(i.endpoint.port);
+}
+
+}   // namespace linnet::eth

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// PathTable: how long the frames to a host may be.
+#include "transport/eth/path_table.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace linnet::eth {
+namespace {
+
+constexpr std::size_t kHoped = 8996;
+constexpr std::size_t kSafe = 1496;
+
+std::vector<std::size_t> openings(PathTable& t, std::uint64_t key, unsigned count)
+{
+    std::vector<std::size_t> sizes;
+    for (unsigned i = 0; i < count; ++i) {
+        sizes.push_back(t.next_opening(key, kHoped, kSafe));
+    }
+    return sizes;
+}
+
+TEST(PathTable, HopesUntilSomethingArrived)
+{
+    PathTable t;
+    EXPECT_EQ(t.longest(1, kHoped, kSafe), kHoped);
+    t.arrived(1, 4000, kSafe);
+    EXPECT_EQ(t.longest(1, kHoped, kSafe), 4000u);
+    EXPECT_EQ(t.longest(2, kHoped, kSafe), kHoped);
+    t.arrived(1, 100, kSafe);
+    EXPECT_EQ(t.longest(1, kHoped, kSafe), kSafe) << "every network takes that";
+    t.arrived(1, 20'000, kSafe);
+    EXPECT_EQ(t.longest(1, kHoped, kSafe), kHoped) << "our own interface takes no more";
+}
+
+TEST(PathTable, AnUnansweredOpeningIsTriedShortEveryOtherTime)
+{
+    PathTable t;
+    EXPECT_EQ(openings(t, 1, 6), (std::vector<std::size_t>{kHoped, kHoped, kSafe, kHoped, kSafe, kHoped}));
+}
+
+TEST(PathTable, AnAnswerMakesOpeningsAsLongAsItWas)
+{
+    PathTable t;
+    static_cast<void>(openings(t, 1, 5));
+    t.arrived(1, 3000, kSafe);
+    EXPECT_EQ(openings(t, 1, 4), (std::vector<std::size_t>{3000, 3000, kSafe, 3000}));
+}
+
+TEST(PathTable, BeyondItsBoundPeersGetShortFrames)
+{
+    PathTable t;
+    for (std::uint64_t key = 0; key < PathTable::kMostPaths; ++key) {
+        t.arrived(key, kHoped, kSafe);
+    }
+    EXPECT_EQ(t.longest(0, kHoped, kSafe), kHoped);
+    const std::uint64_t another = PathTable::kMostPaths;
+    EXPECT_EQ(t.next_opening(another, kHoped, kSafe), kSafe);
+    t.arrived(another, kHoped, kSafe);
+    EXPECT_EQ(t.longest(another, kHoped, kSafe), kSafe);
+}
+
+}   // namespace
+}   // namespace linnet::eth
