@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -53,6 +54,32 @@ void hammer(int steps)
 }
 
 TEST(Mutex, ContendedStepsAreAllCounted) { hammer<Mutex, MutexLock>(20000); }
+
+// Owners that keep it long enough for the others to go to sleep: nobody is forgotten, and nobody sleeps out his millisecond each time.
+TEST(Mutex, SleepersAreWokenWhenTheOwnerLetsGo)
+{
+    constexpr int kSteps = 100;
+    constexpr std::chrono::microseconds kHeld{300};
+    Guarded<Mutex, MutexLock> shared;
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&shared, &kHeld] {
+            for (int i = 0; i < kSteps; ++i) {
+                MutexLock guard{shared.lock};
+                std::this_thread::sleep_for(kHeld);
+                ++shared.a;
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const auto took = std::chrono::steady_clock::now() - begin;
+    MutexLock guard{shared.lock};
+    EXPECT_EQ(shared.a, static_cast<std::uint64_t>(kThreads * kSteps));
+    EXPECT_GE(took, kThreads * kSteps * kHeld) << "two held it at once";
+}
 
 TEST(SpinLock, ContendedStepsAreAllCounted) { hammer<SpinLock, SpinLockGuard>(50000); }
 
