@@ -91,7 +91,7 @@ class Runner:
         """The turn's command lines."""
         m, o = self.measurement, self.options
         if o.place == stacks.HOST:
-            jobs = [(n, n, []) for n, _, _ in m.jobs(o.idle, 1, 2 if m.per_host == 1 else m.per_host)]
+            jobs = [(n, n, []) for n, _, _ in m.jobs(o.idle, 1, o.per_host or (2 if m.per_host == 1 else m.per_host))]
         else:
             jobs = m.jobs(o.idle, len(self.lab.hosts), o.per_host or m.per_host)
         pin = m.pin if o.pin is None else o.pin
