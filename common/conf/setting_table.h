@@ -58,7 +58,7 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 // br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
-     "Comma-separated transports that may be used, the best one for each peer: shm, eth, udp, tcp; auto means tcp.", false},
+     "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp.", false},
     {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,
      "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) to use; when set, only these, and net_exclude is ignored.", false},
     {SettingId::kNetExclude, "net_exclude", SettingKind::kText,

@@ -159,6 +159,10 @@ Status Context::open_transports()
         Transport& t = *transports_.back();
         session::Port& port = sessions_->add_port(t);
         const Status s = t.open(port, self);
+        if (s != Status::kOk && chosen == "auto" && row.automatic == TransportRow::Automatic::kIfItOpens) {
+            LINNET_LOG(log_, kInfo, "going without the transport %s", row.name);   // it said why, and reaches nobody
+            continue;
+        }
         if (s != Status::kOk) {
             return s;   // it said why
         }
@@ -179,6 +183,15 @@ Context::~Context()
     if (engine_ != nullptr && alive()) {
         close();
     }
+}
+
+std::uint64_t Context::counter(Counter id) const noexcept
+{
+    std::uint64_t sum = stats_.total(id) + proto_->counted(id);
+    for (const auto& t : transports_) {
+        sum += t->counted(id);
+    }
+    return sum;
 }
 
 // ---- peers ----
@@ -268,12 +281,21 @@ void Context::run_active(proto::ActiveEvent& e) noexcept
     proto_->release_active(e);
 }
 
-// Completions are taken one by one, so that one which waits for another from inside its handler finds that one still in the list.
 unsigned Context::drain(unsigned budget) noexcept
+{
+    proto::Proto::Collector mine{*proto_};
+    return drain(mine, budget);
+}
+
+// Completions are taken one by one, so that one which waits for another from inside its handler finds that one still in the list.
+unsigned Context::drain(proto::Proto::Collector& mine, unsigned budget) noexcept
 {
     unsigned n = 0;
     while (budget == 0 || n < budget) {
-        proto::Completion* const c = proto_->next_completion();
+        proto::Completion* c = mine.next();
+        if (c == nullptr) {
+            c = proto_->next_completion();
+        }
         if (c == nullptr) {
             break;
         }
@@ -291,9 +313,10 @@ unsigned Context::drain(unsigned budget) noexcept
 unsigned Context::progress(unsigned budget, WhenIdle when) noexcept
 {
     engine_->enter();
-    unsigned done = drain(budget);
+    proto::Proto::Collector mine{*proto_};
+    unsigned done = drain(mine, budget);
     const unsigned polled = engine_->host_progress(kPollBudget, done == 0 ? when : WhenIdle::kReturn);
-    done += drain(budget);
+    done += drain(mine, budget);
     engine_->leave(done != 0 ? CallKind::kCompleted : CallKind::kEmpty);
     return done != 0 ? done : polled;
 }

@@ -71,13 +71,20 @@ public:
     // Null: tasks=off.
     [[nodiscard]] TaskTree* tasks() noexcept { return tasks_.get(); }
     [[nodiscard]] IdleHelpers* helpers() noexcept { return helpers_.get(); }
-    [[nodiscard]] std::uint64_t counter(Counter id) const noexcept { return stats_.total(id) + proto_->counted(id); }
+    [[nodiscard]] std::uint64_t counter(Counter id) const noexcept;
 
     // ---- active messages ----
     Status register_active(std::uint32_t id, ActiveFn fn, void* arg) noexcept;
 
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
+    // Both, after a short call; none of them when nothing is open.
+    void passed_by() noexcept
+    {
+        if (engine_->open_work() > 0) {
+            engine_->passed_by(CallKind::kPost);
+        }
+    }
     void leave_post() noexcept { engine_->leave(CallKind::kPost); }
     unsigned progress(unsigned budget, WhenIdle when) noexcept;
     Status wait(Nanos timeout) noexcept;
@@ -93,6 +100,7 @@ private:
     void make_tasks();
     Status open_transports();
     unsigned drain(unsigned budget) noexcept;
+    unsigned drain(proto::Proto::Collector& mine, unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     void close() noexcept;

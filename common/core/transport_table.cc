@@ -23,12 +23,13 @@ std::unique_ptr<Transport> make(const TransportEnv& e)
 
 std::span<const TransportRow> transport_table() noexcept
 {
+    using Automatic = TransportRow::Automatic;
     static constexpr std::array<TransportRow, 5> kTable{{
-        {"loopback", true, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
-        {"shm", false, make<shm::ShmTransport>},
-        {"eth", false, make<eth::EthTransport>},
-        {"udp", false, make<udp::UdpTransport>},
-        {"tcp", true, make<tcp::TcpTransport>},
+        {"loopback", Automatic::kYes, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
+        {"shm", Automatic::kIfItOpens, make<shm::ShmTransport>},
+        {"eth", Automatic::kNo, make<eth::EthTransport>},
+        {"udp", Automatic::kNo, make<udp::UdpTransport>},
+        {"tcp", Automatic::kYes, make<tcp::TcpTransport>},
     }};
     return kTable;
 }
@@ -37,7 +38,7 @@ bool transport_chosen(std::string_view setting, const TransportRow& row) noexcep
 {
     const std::string_view name = row.name;
     if (setting == "auto" || setting.empty()) {
-        return row.automatic;
+        return row.automatic != TransportRow::Automatic::kNo;
     }
     if (name == "loopback") {
         return true;

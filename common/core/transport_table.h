@@ -23,7 +23,7 @@ struct TransportEnv {
 
 struct TransportRow {
     const char* name;   // in the setting transports
-    bool automatic;     // "auto" means this one too
+    enum class Automatic : std::uint8_t { kNo, kYes, kIfItOpens } automatic;   // is it meant by "auto"? kIfItOpens: without it when it cannot be opened
     std::unique_ptr<Transport> (*make)(const TransportEnv&);
 };
 

@@ -16,6 +16,9 @@ public:
     // One non-blocking pass; handle at most about `budget` packets. Returns the true number of events handled (0: nothing was there).
     virtual unsigned poll(unsigned budget) noexcept = 0;
 
+    // Looks for some 100 ns whether an arrival shows, if looking costs no more than reading memory. True: poll() will find it. For a caller that waits.
+    [[nodiscard]] virtual bool linger() noexcept { return false; }
+
     // A descriptor that is readable (level-triggered) whenever poll() would do something, or -1 when the source never needs one. Polled by
     // epoll only while somebody sleeps; costs nothing otherwise.
     [[nodiscard]] virtual int wait_descriptor() const noexcept = 0;

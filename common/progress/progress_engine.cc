@@ -206,14 +206,29 @@ void ProgressEngine::let_go() noexcept
 
 // ---- the pass ----
 
+// What is complete shall not wait for the other sources: the pass ends behind the one that completed something, and the next begins with the one after it.
 unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
 {
     finish_sources();
-    polled_kicks_ = kicks_.load(std::memory_order_seq_cst);
+    const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
     unsigned events = 0;
-    for (EventSource* source : sources_) {
-        events += source->poll(each);
+    std::size_t looked = 0;
+    const std::size_t n = sources_.size();
+    here_ = false;
+    for (; looked < n && (looked == 0 || !(completed_ || here_)); ++looked) {
+        EventSource* const source = sources_[next_source_];
+        next_source_ = next_source_ + 1 == n ? 0 : next_source_ + 1;
+        const unsigned n_events = source->poll(each);
+        if (n_events != 0) {
+            liveliest_ = source;
+            events += n_events;
+        }
+    }
+    if (looked == n) {
+        polled_kicks_ = kicks;
+    } else {
+        events = std::max(events, 1u);   // not an empty pass, after which a thread may sleep
     }
     stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
     if (completed_) {
@@ -297,9 +312,23 @@ void ProgressEngine::peers_changed(unsigned connected) noexcept
 
 // ---- the host comes and goes ----
 
-void ProgressEngine::enter() noexcept
+void ProgressEngine::enter() noexcept { came_back(read_ticks() | 1); }
+
+void ProgressEngine::leave(CallKind kind) noexcept
 {
-    const Ticks now = read_ticks() | 1;
+    // A post may take long too: the first fragment of a large message is sent within it.
+    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
+    goes(kind);
+}
+
+void ProgressEngine::passed_by(CallKind kind) noexcept
+{
+    came_back(read_ticks() & ~Ticks{1});
+    goes(kind);
+}
+
+void ProgressEngine::came_back(Ticks now) noexcept
+{
     const Ticks before = stamp_.load(std::memory_order_relaxed);
     stamp_.store(now, std::memory_order_relaxed);
     if ((before & 1) == 0) {
@@ -318,11 +347,9 @@ void ProgressEngine::enter() noexcept
     }
 }
 
-void ProgressEngine::leave(CallKind kind) noexcept
+void ProgressEngine::goes(CallKind kind) noexcept
 {
     const bool for_long = gaps_.leaving(kind);
-    // A post may take long too: the first fragment of a large message is sent within it.
-    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     if (for_long && open_work() > 0) {
         arm();

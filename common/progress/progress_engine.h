@@ -65,7 +65,7 @@ public:
     ProgressEngine(const ProgressEngine&) = delete;
     ProgressEngine& operator=(const ProgressEngine&) = delete;
 
-    // Borrows `source` until the engine is destroyed. Sources are polled in the order of these calls. Before start().
+    // Borrows `source` until the engine is destroyed. Sources are polled in turn, in the order of these calls. Before start().
     [[nodiscard]] Status add_source(EventSource& source);
     // Measures what a wake-up costs (some 100 us) and starts the event thread. kOk also when the event thread could not start: that
     // was logged. Once. kNoDescriptors, kIo: epoll or eventfd failed, and nothing was started.
@@ -91,8 +91,11 @@ public:
     // open work makes one system call when the host will probably stay away for long and the event thread is parked.
     void enter() noexcept;
     void leave(CallKind kind) noexcept LINNET_EXCLUDES(token_);
+    // Both, at the end of an entry that took next to no time.
+    void passed_by(CallKind kind) noexcept LINNET_EXCLUDES(token_);
 
-    // One pass over all sources, about `budget` packets each (0: no limit). The true number of events; 0 when another thread polls.
+    // One pass over the sources, about `budget` packets each (0: no limit); it ends early when something is complete. The true
+    // number of events; 0 when another thread polls.
     unsigned poll(unsigned budget) noexcept LINNET_EXCLUDES(token_);
     // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with
     // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max, from which an
@@ -116,6 +119,13 @@ public:
     void kick() noexcept;
     // The caller linked a completion (or made some ready() true) before this call. Wakes whom it concerns.
     void completed() noexcept;
+    // The caller holds the token inside a pass and completed something that it will hand to the host itself, at once: only the pass shall end. False: others
+    // wait for completions too, and must be told by completed().
+    [[nodiscard]] bool completed_here() noexcept LINNET_REQUIRES(token_)
+    {
+        here_ = here_ || !token_.has_audience();
+        return !token_.has_audience();
+    }
 
     // ---- descriptor mode ----
 
@@ -160,9 +170,12 @@ private:
     // ---- host threads (wait.cc) ----
     bool sleep_holding_token(ReadyRef ready, TimePoint until) noexcept LINNET_REQUIRES(token_);   // false: ended by time
     void take_rings(std::span<const EpollEvent> events, unsigned n) noexcept LINNET_REQUIRES(token_);
+    void came_back(Ticks now) noexcept;
+    void goes(CallKind kind) noexcept LINNET_EXCLUDES(token_);
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
     void give_way() noexcept;
     void still_here() noexcept;
+    [[nodiscard]] bool linger() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] Spin::Step next_step_of_row(bool may_sleep) noexcept LINNET_REQUIRES(token_);
     unsigned host_progress_second(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
@@ -235,7 +248,10 @@ private:
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
     bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
-    std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass
+    bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
+    std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
+    EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
+    std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
     TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls

@@ -113,6 +113,9 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     } else if (waits && !config_.has_completions()) {
         switch (next_step_of_row(when == WhenIdle::kSleep)) {
             case Spin::Step::kPoll:
+                if (when == WhenIdle::kSleep && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && linger()) {
+                    events = pass(budget, StatsRole::kPoller);
+                }
                 break;
             case Spin::Step::kYield:
                 yield = true;
@@ -132,6 +135,9 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     }
     return events;
 }
+
+// The host only waits: where the last events came from, look a little longer, which is cheaper than to go all the way out and in again.
+bool ProgressEngine::linger() noexcept { return liveliest_ != nullptr && liveliest_->linger(); }
 
 // The call was empty. Only calls back to back count: a host that computes between two tests has better things to do than to sleep.
 Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept

@@ -26,7 +26,8 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
     h.id.set(args.id);
     h.header_bytes.set(static_cast<std::uint32_t>(args.header.size()));
     h.immediate.set(args.immediate);
-    TxBlock* const b = acquire_tx(sizeof head + sizeof h + body);
+    MutexLock guard{peer.lock};
+    TxBlock* const b = acquire_tx(peer, sizeof head + sizeof h + body);
     if (b == nullptr) {
         return Status::kNoMemory;
     }
@@ -40,9 +41,8 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
     std::memset(at + args.header.size(), 0, pad);
     r.data.gather(0, {at + args.header.size() + pad, r.data.length});
 
-    MutexLock guard{peer.lock};
     if (const Status down = peer.down_reason(); down != Status::kOk) {
-        release_tx(*b);
+        release_tx(peer, *b);
         return down;
     }
     SendTally::add(peer.sent.active);

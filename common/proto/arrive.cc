@@ -149,6 +149,7 @@ void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byt
 void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
 {
     r.send_slot = a.rts.tag.send_slot.get();
+    r.address = a.rts.address.get();
     r.next = std::min<std::uint64_t>(a.payload_bytes, r.data.length);
     r.end = std::min<std::uint64_t>(a.rts.length.get(), r.data.length);
 }
@@ -156,7 +157,7 @@ void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
 // The payload that came with the envelope is in the user's buffer.
 void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
 {
-    give_credit(peer, a.payload_bytes);
+    give_credit_here(peer, a.payload_bytes);
     if (r.slot != 0) {   // the rest was asked for when the head came, and may be here
         r.first_on_its_way = false;
         if (r.next == r.end) {

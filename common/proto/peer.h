@@ -13,6 +13,7 @@ namespace linnet::proto {
 
 // A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
 struct TxBlock {
+    static constexpr std::uint32_t kSmall = 256;   // blocks up to this all have this size
     session::TxMessage tx;
     std::uint32_t block_bytes{0};
     std::byte* copy{nullptr};        // the payload's own block, when it was copied after sending
@@ -26,6 +27,7 @@ struct Unexpected final : UnexpectedMessage, ListLink {
     Peer* peer{nullptr};
     std::uint64_t immediate{0};
     std::uint64_t length{0};          // of the whole message
+    std::uint64_t address{0};         // rendezvous: as RtsHeader
     std::uint32_t send_slot{0};
     bool rendezvous{false};
     bool sync{false};
@@ -84,6 +86,9 @@ public:
     TxBlock* uncopied LINNET_GUARDED_BY(lock) = nullptr;              // the lane still points into a user's buffer: see Proto::on_lane_written
     SendRequest* uncopied_request LINNET_GUARDED_BY(lock) = nullptr;
     IntrusiveQueue<SendRequest> stalled LINNET_GUARDED_BY(lock);      // active messages that wait for credit
+    static constexpr unsigned kSparesMax = 8;
+    IntrusiveQueue<session::TxMessage> spares LINNET_GUARDED_BY(lock);   // small blocks for the next messages: no way to the common pool and its lock
+    unsigned spare_count LINNET_GUARDED_BY(lock) = 0;
 
     // ---- a leaf lock of its own, inside a space's lock ----
     SpinLock named_lock;
@@ -92,6 +97,7 @@ public:
     // ---- token holder ----
     std::uint64_t rx_messages{0};       // arrived, and the bytes of the user in them
     std::uint64_t rx_bytes{0};
+    std::uint32_t credit_held{0};       // consumed, and not yet in credit_grant: less than a kilobyte
     std::uint32_t eager_received{0};    // bytes that came in on credit, modulo 2^32; never past credit_grant
     // the message that is being read now
     Unexpected* landing_unexpected{nullptr};

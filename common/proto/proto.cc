@@ -3,9 +3,15 @@
 // Proto: memory, completions, the end of a peer.
 #include "proto/proto.h"
 
+#include <algorithm>
 #include <new>
 
 namespace linnet::proto {
+
+namespace {
+// Of this thread. In the static block of each thread's storage, where access is one instruction: the library is never unloaded.
+[[gnu::tls_model("initial-exec")]] thread_local Proto::Collector* collected_by = nullptr;
+}   // namespace
 
 Proto::Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept
     : config_{config}, engine_{engine}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, spaces_{config.wild_mask, config.seed}
@@ -14,6 +20,11 @@ Proto::Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& c
 
 void Proto::clear() noexcept
 {
+    for (std::uint32_t i = 0; i < layer_->peers(); ++i) {
+        Peer& peer = peer_of(*layer_->find(PeerId{i}));
+        MutexLock guard{peer.lock};
+        release_spares(peer);
+    }
     spaces_.for_each([this](Space& space) {
         DetachedList<UnexpectedMessage> left;
         {
@@ -50,10 +61,16 @@ void Proto::release(std::byte* block, std::size_t bytes) noexcept
     pool_.release(block, bytes);
 }
 
-TxBlock* Proto::acquire_tx(std::size_t head_bytes) noexcept
+TxBlock* Proto::acquire_tx(Peer& peer, std::size_t head_bytes) noexcept
 {
-    const std::size_t bytes = sizeof(TxBlock) + head_bytes;
-    std::byte* const memory = acquire(bytes);
+    const std::size_t bytes = std::max<std::size_t>(sizeof(TxBlock) + head_bytes, TxBlock::kSmall);
+    std::byte* memory = nullptr;
+    if (session::TxMessage* const spare = bytes == TxBlock::kSmall ? peer.spares.pop_front() : nullptr; spare != nullptr) {
+        --peer.spare_count;
+        memory = reinterpret_cast<std::byte*>(TxBlock::of(*spare));
+    } else {
+        memory = acquire(bytes);
+    }
     if (memory == nullptr) {
         return nullptr;
     }
@@ -63,14 +80,28 @@ TxBlock* Proto::acquire_tx(std::size_t head_bytes) noexcept
     b->tx.owner = b;
     b->tx.head = b->head();
     b->tx.head_bytes = static_cast<std::uint32_t>(head_bytes);
+    b->tx.lazy = bytes == TxBlock::kSmall;
     return b;
 }
 
-void Proto::release_tx(TxBlock& block) noexcept
+void Proto::release_tx(Peer& peer, TxBlock& block) noexcept
 {
+    if (block.block_bytes == TxBlock::kSmall && block.copy == nullptr && peer.spare_count < Peer::kSparesMax) {
+        peer.spares.push_back(block.tx);
+        ++peer.spare_count;
+        return;
+    }
     SpinLockGuard guard{pool_lock_};
     pool_.release(block.copy, block.copy_bytes);
     pool_.release(reinterpret_cast<std::byte*>(&block), block.block_bytes);
+}
+
+void Proto::release_spares(Peer& peer) noexcept
+{
+    while (session::TxMessage* const m = peer.spares.pop_front()) {
+        release(reinterpret_cast<std::byte*>(TxBlock::of(*m)), TxBlock::kSmall);
+    }
+    peer.spare_count = 0;
 }
 
 // ---- completions ----
@@ -83,8 +114,50 @@ void Proto::complete(Request& r, Status status) noexcept
         shared_counters_.add_shared(status == Status::kTruncated ? Counter::kTruncated : Counter::kCanceled);
     }
     engine_.work_closed();
+    if (collected_by != nullptr && &collected_by->proto_ == this && engine_.token().held_by_me()) {
+        engine_.token().assert_held();
+        if (engine_.completed_here()) {
+            Collector& c = *collected_by;
+            r.next = nullptr;
+            if (c.first_ == nullptr) {
+                c.first_ = &r;
+            } else {
+                c.last_->next = &r;
+            }
+            c.last_ = &r;
+            counters_.add(Counter::kCompletions);
+            return;
+        }
+    }
     completions_.push(r);
     engine_.completed();
+}
+
+Proto::Collector::Collector(Proto& proto) noexcept
+    : proto_{proto}, outer_{collected_by}, used_{outer_ != nullptr && &outer_->proto_ == &proto ? outer_ : this}
+{
+    collected_by = used_;
+}
+
+// What the host did not take goes to whoever comes next.
+Proto::Collector::~Collector()
+{
+    if (used_ == this) {
+        collected_by = outer_;
+        while (Completion* const c = next()) {
+            proto_.completions_.push(*c);
+            proto_.engine_.completed();
+        }
+    }
+}
+
+Completion* Proto::Collector::next() noexcept
+{
+    Completion* const c = used_->first_;
+    if (c != nullptr) {
+        used_->first_ = static_cast<Completion*>(c->next);
+    }
+    return c;
 }
 
 void Proto::open(SendRequest& r, Peer& peer) noexcept
@@ -191,7 +264,7 @@ void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session
         MutexLock guard{peer.lock};
         while (session::TxMessage* m = unacked.pop_front()) {
             if (m->kind == kTxBlock) {
-                release_tx(*TxBlock::of(*m));   // requests embed the others and end below
+                release_tx(peer, *TxBlock::of(*m));   // requests embed the others and end below
             }
         }
         peer.uncopied = nullptr;
@@ -202,12 +275,13 @@ void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session
         }
         while (SendRequest* r = peer.open_sends.front()) {
             if (r->am_block != nullptr) {
-                release_tx(*r->am_block);
+                release_tx(peer, *r->am_block);
                 r->am_block = nullptr;
             }
             r->tx_out = false;   // `unacked` held it
             finish_send(peer, *r, why);
         }
+        release_spares(peer);
     }
     while (true) {
         RecvRequest* r = nullptr;

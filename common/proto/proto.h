@@ -55,6 +55,7 @@ public:
         std::size_t eager_credit{1u << 20};
         std::size_t rndv_first{127 * 1024};
         std::size_t bulk_chunk{1u << 20};
+        std::size_t offer_min{32u << 10};     // longer messages are read out of the sender's memory where a link permits it
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
     };
@@ -81,6 +82,25 @@ public:
     void forget_peer(Peer& peer) noexcept;     // the host removed it
 
     // ---- completions: the host's threads ----
+    // While a thread of the host is inside progress, what it completes itself goes straight to it, past the list that all threads share. Nested calls of
+    // progress, from completions, share the collector of the outermost: who waits for another completion finds it.
+    class Collector {
+    public:
+        explicit Collector(Proto& proto) noexcept;
+        ~Collector();
+        Collector(const Collector&) = delete;
+        Collector& operator=(const Collector&) = delete;
+        // The next one that this thread completed, or null.
+        [[nodiscard]] Completion* next() noexcept;
+
+    private:
+        friend class Proto;
+        Proto& proto_;
+        Collector* const outer_;   // of another context, or null
+        Collector* const used_;    // this one, or the outermost of this context
+        Completion* first_{nullptr};
+        Completion* last_{nullptr};
+    };
     // The next finished thing, or null. An ActiveEvent goes back by release_active() after its handler ran.
     [[nodiscard]] Completion* next_completion() noexcept;
     [[nodiscard]] bool has_completions() const noexcept { return !completions_.empty() || pending_.load(std::memory_order_relaxed) != nullptr; }
@@ -111,8 +131,9 @@ private:
     // memory (proto.cc)
     std::byte* acquire(std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
     void release(std::byte* block, std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
-    TxBlock* acquire_tx(std::size_t head_bytes) noexcept;
-    void release_tx(TxBlock& block) noexcept;
+    TxBlock* acquire_tx(Peer& peer, std::size_t head_bytes) noexcept LINNET_REQUIRES(peer.lock);
+    void release_tx(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
+    void release_spares(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     // completion (proto.cc)
     void complete(Request& r, Status status) noexcept;
     void open(SendRequest& r, Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
@@ -123,7 +144,7 @@ private:
     Status send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
         LINNET_REQUIRES(peer.lock);
     Status send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept LINNET_REQUIRES(peer.lock);
-    Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     void copy_retained(TxBlock& block) noexcept;
@@ -138,6 +159,7 @@ private:
     void unlist(Unexpected& u) noexcept;
     void discard(Unexpected& u) noexcept;
     void give_credit(Peer& peer, std::size_t bytes) noexcept;
+    void give_credit_here(Peer& peer, std::size_t bytes) noexcept;
     // arrival (arrive.cc)
     bool take_credit(Peer& peer, std::size_t bytes) noexcept;
     struct Arrival {
@@ -158,6 +180,7 @@ private:
     // rendezvous (rendezvous.cc)
     // The receive is matched to a rendezvous message whose first `next` bytes are in place: ask for the rest, or finish. kInProgress or final.
     Status start_pull(Peer& peer, RecvRequest& r) noexcept;
+    void read_offered(Peer& peer, RecvRequest& r) noexcept;
     void start_pull_early(Peer& peer, RecvRequest& r, const Arrival& a) noexcept;
     static void plan_pull(RecvRequest& r, const Arrival& a) noexcept;
     void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "proto/proto.h"
 
 namespace linnet::proto {
 
 namespace {
+constexpr std::uint32_t kCreditStep = 1024;   // far below the least credit
 constexpr Status final_status(std::uint64_t length, std::uint64_t room) noexcept { return length > room ? Status::kTruncated : Status::kOk; }
 }   // namespace
 
@@ -32,6 +34,15 @@ void Proto::give_credit(Peer& peer, std::size_t bytes) noexcept
     }
     peer.credit_grant.fetch_add(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
     layer_->credit_given(peer, static_cast<std::uint32_t>(config_.eager_credit / 2));
+}
+
+// The same for the token holder, with the small ones put together: an exchange with other threads' for each message would cost as much as matching it.
+void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
+{
+    peer.credit_held += static_cast<std::uint32_t>(bytes);
+    if (peer.credit_held >= kCreditStep) {
+        give_credit(peer, std::exchange(peer.credit_held, 0u));
+    }
 }
 
 Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept
@@ -97,6 +108,7 @@ Status Proto::deliver(Unexpected& u, RecvRequest& r) noexcept
     if (u.rendezvous) {
         r.peer = &peer;
         r.send_slot = u.send_slot;
+        r.address = u.address;
         r.next = here;
         r.end = std::min(u.length, r.data.length);
         engine_.work_opened();
@@ -135,6 +147,7 @@ Unexpected* Proto::make_unexpected(Peer& peer, const wire::PacketHead& head, con
     u->sync = !u->rendezvous && (head.flags.get() & wire::flag::kSync) != 0;
     u->length = u->rendezvous ? rts.length.get() : payload_bytes;
     u->send_slot = rts.tag.send_slot.get();
+    u->address = u->rendezvous ? rts.address.get() : 0;
     u->buffered = payload_bytes;
     if (payload_bytes > 0) {
         u->buffer = acquire(payload_bytes);

@@ -11,13 +11,35 @@ namespace linnet::proto {
 namespace {
 // Largest piece of a message that is not contiguous: it goes through a staging block of this size on either side.
 constexpr std::size_t kStaging = BlockPool::kLargest;
+// Whoever polls does nothing else while it reads: some milliseconds.
+constexpr std::size_t kReadAtOnce = 32u << 20;
 }   // namespace
 
 // ---- receiver ----
 
+// The sender lent its memory: take the message, or its beginning, out of it. When that is not possible, or another thread polls, the rest is asked for.
+void Proto::read_offered(Peer& peer, RecvRequest& r) noexcept
+{
+    const std::size_t bytes = std::min<std::uint64_t>(r.end - r.next, kReadAtOnce);
+    const auto read = [&] {
+        if (layer_->read(peer, r.data.base + r.next, r.address + r.next, bytes) == Status::kOk) {
+            r.next += bytes;
+        }
+    };
+    if (engine_.token().held_by_me()) {
+        read();
+    } else if (engine_.try_take_token()) {
+        read();
+        engine_.release_token();
+    }
+}
+
 Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
 {
     const Status whole = r.result.length > r.data.length ? Status::kTruncated : Status::kOk;
+    if (r.address != 0 && r.next < r.end && r.data.contiguous()) {
+        read_offered(peer, r);
+    }
     if (r.next >= r.end) {
         return finish_pull(peer, r, whole);
     }

@@ -52,6 +52,9 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
+    if (r.data.length > config_.offer_min && r.data.contiguous() && layer_->offer(peer, r.data.length)) {
+        return send_rts(peer, args, r, true);
+    }
     const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
     if (r.data.length <= config_.eager_limit && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
@@ -59,7 +62,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
         }
         SendTally::add(peer.sent.stalls);
     }
-    return send_rts(peer, args, r);
+    return send_rts(peer, args, r, false);
 }
 
 Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
@@ -83,9 +86,9 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
         return send_eager_acked(peer, r, head, tag);
     }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
-        return send_eager_in_place(peer, r, head, tag, args.copy || length <= config_.retain_limit);
+        return send_eager_in_place(peer, r, head, tag, args.copy || (length <= config_.retain_limit && !layer_->is_near(peer)));
     }
-    TxBlock* const b = acquire_tx(sizeof head + sizeof tag + length);
+    TxBlock* const b = acquire_tx(peer, sizeof head + sizeof tag + length);
     if (b == nullptr) {
         if (r.slot != 0) {
             send_slots_.release(r.slot);
@@ -102,7 +105,7 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     SendTally::add(peer.sent.bytes, length);
     const auto sent = layer_->send(peer, b->tx);
     if (failed(sent.status)) {
-        release_tx(*b);
+        release_tx(peer, *b);
         return sent.status;   // not reached with the peer up: the lock is held
     }
     return args.sync ? Status::kInProgress : Status::kOk;
@@ -144,16 +147,17 @@ Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::Packet
     if (!copy) {
         return send_eager_acked(peer, r, head, tag);
     }
-    TxBlock* const b = acquire_tx(sizeof head + sizeof tag);
+    TxBlock* const b = acquire_tx(peer, sizeof head + sizeof tag);
     std::byte* const to = b == nullptr ? nullptr : acquire(length);
     if (to == nullptr) {
         if (b != nullptr) {
-            release_tx(*b);
+            release_tx(peer, *b);
         }
         return Status::kNoMemory;
     }
     SendTally::add(peer.sent.eager);
     SendTally::add(peer.sent.bytes, length);
+    b->tx.lazy = false;   // it holds more memory
     b->copy = to;
     b->copy_bytes = static_cast<std::uint32_t>(length);
     std::size_t at = put(b->tx.head, head);
@@ -197,13 +201,14 @@ void Proto::on_lane_written(session::Session& s) noexcept
     }
 }
 
-Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
+// `offered`: the receiver reads the message out of our memory, and nothing of it travels.
+Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept
 {
     r.slot = send_slots_.acquire(r);
     if (r.slot == 0) {
         return Status::kNoMemory;
     }
-    std::size_t first = r.data.contiguous() ? std::min<std::size_t>(r.data.length, config_.rndv_first) : 0;
+    std::size_t first = r.data.contiguous() && !offered ? std::min<std::size_t>(r.data.length, config_.rndv_first) : 0;
     if (first > 0 && !charge(peer, first)) {
         first = 0;
         SendTally::add(peer.sent.stalls, r.data.length > config_.eager_limit ? 1 : 0);   // a shorter one was counted before it came here
@@ -214,6 +219,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
     rts.tag.immediate.set(args.immediate);
     rts.tag.send_slot.set(r.slot);
     rts.length.set(r.data.length);
+    rts.address.set(offered ? reinterpret_cast<std::uintptr_t>(r.data.view(0, r.data.length).data()) : 0);
     const std::uint16_t flags = args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
     std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kRts, sizeof rts + first, flags));
     at += put(r.head.data() + at, rts);
@@ -234,17 +240,18 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r) noexcep
 // A small message of the protocol's own. Without memory for it the peer cannot be served any more.
 Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept
 {
-    TxBlock* const b = acquire_tx(sizeof(wire::PacketHead) + header.size());
+    TxBlock* const b = acquire_tx(peer, sizeof(wire::PacketHead) + header.size());
     if (b == nullptr) {
         return Status::kNoMemory;
     }
+    b->tx.lazy = kind != wire::PacketKind::kGoodbye;
     const std::size_t at = put(b->tx.head, packet_head(kind, header.size(), kind == wire::PacketKind::kGoodbye ? wire::flag::kWantAck : std::uint16_t{0}));
     if (!header.empty()) {
         std::memcpy(b->tx.head + at, header.data(), header.size());
     }
     const auto sent = layer_->send(peer, b->tx);
     if (failed(sent.status)) {
-        release_tx(*b);
+        release_tx(peer, *b);
     }
     return sent.status;
 }
@@ -262,18 +269,18 @@ void Proto::say_goodbye(Peer& peer) noexcept
 void Proto::on_acked(session::Session& s, IntrusiveQueue<session::TxMessage>& messages) noexcept
 {
     Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
     while (session::TxMessage* m = messages.pop_front()) {
         if (m->kind == kTxBlock) {
-            release_tx(*TxBlock::of(*m));
-        } else {
-            auto& r = *static_cast<SendRequest*>(m->owner);
-            MutexLock guard{peer.lock};
-            r.tx_out = false;
-            if (m->kind == kTxRequest) {
-                finish_send(peer, r, Status::kOk);
-            } else if (r.ends_with_tx) {
-                finish_send(peer, r, r.end_status);
-            }
+            release_tx(peer, *TxBlock::of(*m));
+            continue;
+        }
+        auto& r = *static_cast<SendRequest*>(m->owner);
+        r.tx_out = false;
+        if (m->kind == kTxRequest) {
+            finish_send(peer, r, Status::kOk);
+        } else if (r.ends_with_tx) {
+            finish_send(peer, r, r.end_status);
         }
     }
 }

@@ -70,8 +70,11 @@ Result<Session*> SessionLayer::make(const wire::EndpointName& name, bool known, 
         s->contact_ = name;
         s->name_known_ = known;
         s->by_address_ = by_address;
-        s->last_number_ = s->taken_ = s->link_taken_ = s->written_ = config_.first_number - 1;
+        s->last_number_ = s->link_taken_ = s->written_ = config_.first_number - 1;
+        s->taken_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->acked_ = s->ack_seen_ = config_.first_number - 1;
+        s->ack_heard_.store(config_.first_number - 1, std::memory_order_relaxed);
+        s->prompt_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->received_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->ack_sent_.store(config_.first_number - 1, std::memory_order_relaxed);
     }

@@ -38,6 +38,7 @@ struct TxMessage : QueueLink {
     std::uint32_t head_bytes{0};
     std::uint32_t number{0};
     std::span<const std::byte> payload;
+    bool lazy{false};        // nobody waits for its acknowledgement: on_acked() may come late, with others
     std::uint32_t kind{0};   // these two are the owner's own
     void* owner{nullptr};
 };
@@ -111,7 +112,7 @@ public:
     [[nodiscard]] bool lane_up() const LINNET_REQUIRES(lock) { return links_[0].phase == LinkState::Phase::kUp; }
     [[nodiscard]] bool was_up() const LINNET_REQUIRES(lock) { return was_up_; }   // the lane, at any time
     // Every message handed to send() has been acknowledged.
-    [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock) { return retained_.empty(); }
+    [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock);
     // Eager bytes that the peer may have sent in all (modulo 2^32); carried by every packet. Written by the user of the session, token held.
     std::atomic<std::uint32_t> credit_grant{0};
     // The same from the other side: what we may send. Written by the session.
@@ -144,7 +145,6 @@ private:
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     LinkState links_[2] LINNET_GUARDED_BY(lock);
     std::uint32_t last_number_ LINNET_GUARDED_BY(lock) = 0;        // given to a message
-    std::uint32_t taken_ LINNET_GUARDED_BY(lock) = 0;              // the last one that any link took: the peer can acknowledge no more
     std::uint32_t link_taken_ LINNET_GUARDED_BY(lock) = 0;         // the last one that the present link took
     std::uint32_t written_ LINNET_GUARDED_BY(lock) = 0;            // up to this one the present link has no pointers to any more
     mutable IntrusiveQueue<TxMessage> retained_ LINNET_GUARDED_BY(lock);   // sent or not, not yet acknowledged, in order
@@ -159,11 +159,14 @@ private:
     std::atomic<std::uint32_t> received_{0};       // number of the last message received in order: goes out as `ack`
     std::atomic<std::uint32_t> ack_sent_{0};       // the last `ack` that went out
     std::atomic<std::uint32_t> credit_sent_{0};
+    std::atomic<std::uint32_t> taken_{0};          // number of the last message that any link took: the peer can acknowledge no more; written under lock
+    std::atomic<std::uint32_t> ack_heard_{0};      // the peer's last `ack`; what it covers may still be retained
+    std::atomic<std::uint32_t> prompt_{0};         // number of the last message that is not lazy
     std::atomic<std::uint32_t> credit_limit_{0};
     std::atomic<bool> credit_known_{false};
 
     // ---- token holder ----
-    std::uint32_t acked_{0};               // the peer's last `ack`
+    std::uint32_t acked_{0};               // the `ack` up to which messages were handed back
     std::uint32_t ack_seen_{0};            // ack_sent_ when bytes_since_ack_ began
     std::uint32_t bytes_since_ack_{0};
     void* partial_{nullptr};               // cookie of a message whose link broke in mid-payload

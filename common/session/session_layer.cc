@@ -17,6 +17,9 @@ constexpr Nanos kWantedAckDelay = std::chrono::milliseconds{1};
 // ... or after this many messages or bytes, so that a one-way stream retains a bounded amount.
 constexpr std::uint32_t kAckEvery = 64;
 constexpr std::uint32_t kAckEveryBytes = 256u << 10;
+// Lazy messages are handed back so many at a time: the lock and the owner are asked once for all.
+constexpr std::uint32_t kReleaseEvery = 8;
+constexpr Nanos kNear = std::chrono::microseconds{1};
 constexpr Nanos kSilenceCheck = std::chrono::seconds{1};
 constexpr std::size_t kBatch = 32;
 
@@ -27,6 +30,8 @@ wire::PacketHead load_head(std::span<const std::byte> packet) noexcept
     return h;
 }
 }   // namespace
+
+bool Session::all_acked() const { return retained_.empty() || !after(last_number_, ack_heard_.load(std::memory_order_relaxed)); }
 
 std::string Session::describe()
 {
@@ -106,8 +111,8 @@ void SessionLayer::lane_taken(Session& s, const SendResult& r) noexcept
         s.link_taken_ = s.unsent_->number;
         s.unsent_ = s.retained_.next(*s.unsent_);
     }
-    if (after(s.link_taken_, s.taken_)) {
-        s.taken_ = s.link_taken_;
+    if (after(s.link_taken_, s.taken_.load(std::memory_order_relaxed))) {
+        s.taken_.store(s.link_taken_, std::memory_order_relaxed);
     }
     if (r.taken != 0) {
         s.ack_due_ = false;
@@ -124,6 +129,9 @@ SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
         return {down, false};
     }
     m.number = s.last_number_ = next_number(s.last_number_);
+    if (!m.lazy) {
+        s.prompt_.store(m.number, std::memory_order_relaxed);
+    }
     s.retained_.push_back(m);
     const bool first = s.unsent_ == nullptr;
     if (first) {
@@ -186,6 +194,24 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     return sent == Status::kPeerDown ? Status::kAgain : sent;   // the link died; on_bulk_down() comes, then a new grant
 }
 
+bool SessionLayer::is_near(const Session& s) const noexcept { return s.lane_up() && s.links_[0].port->transport().caps().latency <= kNear; }
+
+bool SessionLayer::offer(Session& s, std::size_t bytes) noexcept { return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes); }
+
+Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
+{
+    Port* port = nullptr;
+    LinkId id{};
+    {
+        MutexLock guard{s.lock};
+        if (s.down_reason() == Status::kOk && s.lane_up()) {
+            port = s.links_[0].port;
+            id = s.links_[0].id;
+        }
+    }
+    return port != nullptr ? port->transport().read(id, to, address, bytes) : Status::kUnsupported;
+}
+
 void SessionLayer::on_writable(PeerId peer, LinkRole role) noexcept
 {
     Session* s = find(peer);
@@ -237,9 +263,12 @@ void SessionLayer::take_ack(Session& s, std::uint32_t ack) noexcept
     bool wrong = false;
     {
         MutexLock guard{s.lock};
-        wrong = after(ack, s.taken_);
+        wrong = after(ack, s.taken_.load(std::memory_order_relaxed));
         if (!wrong) {
             s.acked_ = ack;
+            if (after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
+                s.ack_heard_.store(ack, std::memory_order_relaxed);
+            }
             release_acked(s, ack, done);
         }
     }
@@ -266,8 +295,13 @@ bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexc
             sink_.on_credit(s);
         }
     }
-    if (after(head.ack.get(), s.acked_)) {
-        take_ack(s, head.ack.get());
+    if (const std::uint32_t ack = head.ack.get(); after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
+        s.ack_heard_.store(ack, std::memory_order_relaxed);
+        // Beyond `taken_`: it has just been sent, or is a lie; that is seen under the lock.
+        const bool due = ack - s.acked_ >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
+        if (due || after(ack, s.taken_.load(std::memory_order_relaxed))) {
+            take_ack(s, ack);
+        }
     }
     const std::uint32_t number = head.number.get();
     if (number == 0 || s.down_reason() != Status::kOk) {
@@ -482,7 +516,7 @@ void SessionLayer::check_silence() noexcept
         bool waiting = false;
         {
             MutexLock guard{s->lock};
-            waiting = s->links_[0].phase == LinkState::Phase::kUp && !s->retained_.empty();
+            waiting = s->links_[0].phase == LinkState::Phase::kUp && !s->all_acked();
         }
         if (!waiting || s->heard_ != s->heard_at_check_) {
             s->heard_at_check_ = s->heard_;

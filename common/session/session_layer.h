@@ -83,6 +83,12 @@ public:
     [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_ && s.unsent_ == nullptr; }
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
+    // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.
+    [[nodiscard]] bool is_near(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    // The peer can read our memory over the lane that is up: an envelope may offer `bytes` of it.
+    [[nodiscard]] bool offer(Session& s, std::size_t bytes) noexcept LINNET_REQUIRES(s.lock);
+    // Reads what it offered. Token held, lock not. As Transport::read().
+    [[nodiscard]] Status read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_EXCLUDES(s.lock);
     // s.credit_grant grew: tell the peer by a packet of its own when it has not heard of `threshold` bytes of it. Any thread, lock not held.
     void credit_given(Session& s, std::uint32_t threshold) noexcept LINNET_EXCLUDES(s.lock)
     {

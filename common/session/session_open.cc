@@ -56,7 +56,7 @@ bool SessionLayer::link_wanted(const Session& s, LinkRole role) const noexcept
     if (role == LinkRole::kBulk) {
         return s.links_[1].wanted;
     }
-    return !s.retained_.empty() || (s.was_up_ && !closing);
+    return !s.all_acked() || (s.was_up_ && !closing);
 }
 
 void SessionLayer::open_when_idle(Session& s, LinkRole role) noexcept
@@ -412,7 +412,8 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
             s->ack_due_ = true;
             again = s->was_up_;
             s->was_up_ = true;
-            resent = after(s->taken_, peer_received) ? s->taken_ - peer_received : 0;
+            const std::uint32_t taken = s->taken_.load(std::memory_order_relaxed);
+            resent = after(taken, peer_received) ? taken - peer_received : 0;
         }
     }
     if (role == LinkRole::kBulk) {

@@ -18,6 +18,7 @@
 //   Sleep. (W) is also sequentially consistent, as are (P) Control::polled and the words of a BellPage: the writer stores its record and then reads these,
 //       the reader stores these and then looks for a record, so one of the two sees the other.
 //   Room. (F) and (N) Control::wants_room likewise: the writer sets wants_room and then reads freed, the reader stores freed and then reads wants_room.
+//   Zeroed slots. A word of zero has sequence 0, which no reader waits for but at position 2^32 - 1: empty() says no there.
 //   No deadlock: publish_if_due() publishes when a quarter of the slots or bytes was read since the last time, and a writer is refused only while it sees more
 //       than three quarters in use, all of which the reader will still read.
 #pragma once
@@ -114,6 +115,10 @@ public:
     // kFull was answered: ask for a bell, then try once more; room may have come in between.
     void want_room(bool want) noexcept { view_.control->wants_room.store(want ? 1 : 0, std::memory_order_seq_cst); }   // (N)
 
+    // The reader is done with everything, and said so. Until the next put() its slots and data may be zeroed, except before position 2^32 - 1, whose
+    // sequence is zero.
+    [[nodiscard]] bool empty() noexcept { return freed() == slot_ && freed_data_ == data_ && slot_ != UINT32_MAX; }
+
     // Records written, and of these those that the reader is done with.
     [[nodiscard]] std::uint32_t written() const noexcept { return slot_; }
     [[nodiscard]] std::uint32_t freed() noexcept
@@ -197,6 +202,10 @@ public:
         view_.control->freed.store(static_cast<std::uint64_t>(slot_) << 32 | data_, std::memory_order_seq_cst);   // (F)
         return view_.control->wants_room.load(std::memory_order_seq_cst) != 0;                                     // (N)
     }
+
+    // Records read, and of these those that the writer was not told of.
+    [[nodiscard]] std::uint32_t read() const noexcept { return slot_; }
+    [[nodiscard]] std::uint32_t unpublished() const noexcept { return slot_ - published_slot_; }
 
     // From now on this ring is looked at on each pass, or only when its bell rings. After `false` look once more.
     void set_polled(bool polled) noexcept { view_.control->polled.store(polled ? 1 : 0, std::memory_order_seq_cst); }   // (P)

@@ -70,6 +70,16 @@ void Mapping::exclude_from_fork() const noexcept
     }
 }
 
+void Mapping::discard(std::span<std::byte> part) const noexcept
+{
+    static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size()) / page * page;
+    if (begin < end) {
+        ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_REMOVE);
+    }
+}
+
 void Mapping::reset() noexcept
 {
     if (valid()) {

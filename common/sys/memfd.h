@@ -41,6 +41,8 @@ public:
     [[nodiscard]] bool valid() const noexcept { return !bytes_.empty(); }
     // A child of fork() does not get the mapping: it has no business there.
     void exclude_from_fork() const noexcept;
+    // Gives the memory behind the whole pages of `part`, of this mapping, back to the system; they read as zeroes from now on, to all who map them.
+    void discard(std::span<std::byte> part) const noexcept;
     void reset() noexcept;
 
 private:

@@ -23,6 +23,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "progress/event_source.h"
+#include "stats/counters.h"
 #include "wire/name.h"
 #include "wire/packet.h"
 
@@ -119,6 +120,9 @@ public:
     // Listen, and choose the addresses to be called at. Adds them to the name, with the port. Once, before all else.
     [[nodiscard]] virtual Status open(TransportSink& sink, wire::EndpointName& name) noexcept = 0;
 
+    // What it does not count in Stats but, more cheaply, by link. Any thread. 0 for other counters.
+    [[nodiscard]] virtual std::uint64_t counted(Counter) const noexcept { return 0; }
+
     // Can a peer with this name be reached at all, at one of its addresses (family, interface)? If not, `text` may be asked of connect().
     [[nodiscard]] virtual bool reaches(const wire::EndpointName& name) const noexcept = 0;
 
@@ -131,6 +135,13 @@ public:
     // Send one bulk packet; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already, no on_bulk_sent() will come;
     // kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
     [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;
+
+    // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the
+    // caller tells it and keeps until it answers; false: it cannot. Threads as for send_lane().
+    [[nodiscard]] virtual bool offer(LinkId, std::size_t) noexcept { return false; }
+    // Copies `bytes` at `address` of the peer's memory, which it offered, to `to`. Token held, also from inside a sink call. kOk: all is there. Else
+    // what `to` holds now means nothing, and it must come in another way: kUnsupported, kPeerDown, kIo.
+    [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
 
     // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through
     // on_bulk_sent(ok = false) first and a packet in landing through on_packet_end/on_bulk_end(ok = false). Token held.

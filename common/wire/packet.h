@@ -62,7 +62,7 @@ static_assert(sizeof(TagHeader) == 24);
 struct RtsHeader {
     TagHeader tag;
     le64 length;            // of the whole message
-    le64 reserved;
+    le64 address;           // in the sender's memory, where a receiver on its host may read it until its kFin; 0: not offered
 };
 static_assert(sizeof(RtsHeader) == 40);
 

@@ -9,6 +9,7 @@ contract_test_SOURCES = \
     contract/endpoint.h \
     contract/frame_link_test.cc \
     contract/raw_peer.h \
+    contract/shm_link_test.cc \
     contract/tcp_link_test.cc \
     contract/transport_contract_test.cc \
     support/faulty_port.cc \

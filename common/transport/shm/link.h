@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -43,6 +44,8 @@ enum class LinkState : std::uint8_t { kFree, kRequested, kAwaitAnswer, kAwaitWel
     return "?";
 }
 
+inline constexpr std::uint32_t kNeverTrimmed = UINT32_MAX;
+
 struct Rx : RxBody {
     RingReader ring;
 };
@@ -52,9 +55,9 @@ struct Tx {
     LinkId id{};                 // zero: the link is not up
     int fd{-1};                  // its socket: the doorbell
     RingWriter ring;
+    std::atomic<std::uint64_t>* tally{nullptr};   // Link::tx_bytes
     BellPage* bells{nullptr};    // the peer's
     std::uint32_t bell{0};
-    std::uint64_t uncounted{0};  // bytes written since the counter was last moved
     std::array<std::span<const std::byte>, 2> rest;   // borrowed: what of the packet is not in the ring yet
     bool waiting{false};         // for room, or for a pull: the peer rings when it frees something
     bool notify{false};          // on_writable() is owed
@@ -66,11 +69,13 @@ struct Tx {
     void* cookie{nullptr};
 
     [[nodiscard]] bool busy() const noexcept { return !rest[0].empty() || !rest[1].empty(); }
+    void count(std::size_t bytes) noexcept { tally->store(tally->load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed); }
 };
 
 struct alignas(kCacheLine) Link : LinkBase {
     Mutex tx_lock;
     Tx tx LINNET_GUARDED_BY(tx_lock);
+    std::atomic<std::uint64_t> tx_bytes{0};   // in the slot's life; written under tx_lock, read by anybody
 
     // ---- token holder ----
     LinkState state{LinkState::kFree};
@@ -79,6 +84,11 @@ struct alignas(kCacheLine) Link : LinkBase {
     bool peer_pulls{false};
     std::uint32_t peer_bell{0};
     Fd fd;
+    // How far it was when trim_idle() looked last, and up to where what was written is given back.
+    std::uint32_t read_then{0};
+    std::uint32_t written_then{0};
+    bool empty_then{false};
+    std::uint32_t trimmed{0};           // kNeverTrimmed: not at all, and looking for records made a page of it too
     Mapping segment;
     Mapping peer_page;                  // its bells
     RemoteProcess process;

@@ -119,7 +119,7 @@ unsigned ShmTransport::start_requested() noexcept
 
 void ShmTransport::start(Link& link) noexcept
 {
-    opening_.set_deadline(link, clock_.now() + connect_timeout_);
+    opening_.set_deadline(link, clock_.now() + connect_timeout_ * 2 / 3);   // which leaves time to try another transport
     const UnixPeer who = unix_peer(link.fd.get());
     link.process = RemoteProcess{who.pid};
     if (who.uid != user_id()) {
@@ -413,12 +413,14 @@ void ShmTransport::bring_up(Link& link) noexcept
         link.tx = Tx{};
         link.tx.id = link.id;
         link.tx.fd = link.fd.get();
+        link.tx.tally = &link.tx_bytes;
         link.tx.ring = RingWriter{ring_of(segment, link.role, link.side)};
         link.tx.bells = reinterpret_cast<BellPage*>(link.peer_page.bytes().data());
         link.tx.bell = link.peer_bell;
         link.tx.peer_pulls = link.peer_pulls;
     }
     bells_->set(link.number);   // what the peer wrote before was rung for in vain
+    watch_idleness();
     LINNET_LOG(log_, kDebug, "shm: %s link to process %u is up; %s read its memory, it %s ours", link.role == LinkRole::kLane ? "lane" : "bulk",
                link.process.pid(), link.we_pull ? "we can" : "we cannot", link.peer_pulls ? "can" : "cannot");
     sink_->on_link_up(link.id, link.peer, link.role);

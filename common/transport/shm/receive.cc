@@ -22,7 +22,12 @@ constexpr std::size_t kPassBytes = 512 * 1024;
 // Copies all of a record's bytes, which fit.
 std::size_t gather(const RingReader::Record& record, std::span<std::byte> to) noexcept
 {
-    std::memcpy(to.data(), record.inline_bytes.data(), record.inline_bytes.size());
+    constexpr std::size_t kFirstLine = kCacheLine - sizeof(std::uint64_t);
+    if (record.inline_bytes.size() <= kFirstLine) {   // most are: a fixed size is copied by a few instructions
+        std::memcpy(to.data(), record.inline_bytes.data(), kFirstLine);
+    } else {
+        std::memcpy(to.data(), record.inline_bytes.data(), kInlineBytes);
+    }
     const std::size_t room = to.size() - record.inline_bytes.size();
     const std::size_t more = std::min(record.data.size(), room);
     if (more != 0) {
@@ -175,8 +180,31 @@ void ShmTransport::body_record(Link& link, const RingReader::Record& record) noe
     }
 }
 
-// The landing is ours and only we write there, so a sender that dies or gives the link up meanwhile can spoil the bytes, not the memory; then they do
-// not count. Its memory cannot be somebody else's: the pidfd says after the copy that the process is still the one that it was.
+// Only we write to `to`, so a sender that dies or gives the link up meanwhile can spoil the bytes, not the memory; then they do not count. They cannot be
+// somebody else's: the pidfd says after the copy that the process is still the one that it was when its number was looked up.
+Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
+{
+    const IoResult r = link.process.read(to, address, bytes);
+    const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
+    if (closed.load(std::memory_order_seq_cst) != 0 || !link.process.alive()) {
+        return Status::kPeerDown;
+    }
+    if (r.error != 0) {
+        LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u: %s", bytes, link.process.pid(), errno_text(r.error));
+        return Status::kIo;
+    }
+    rx_counters_.add(Counter::kShmRxBytes, bytes);
+    rx_counters_.add(Counter::kShmPulledBytes, bytes);
+    return Status::kOk;
+}
+
+Status ShmTransport::read(LinkId id, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
+{
+    RoleScope token{token_};
+    Link* const link = links_.find(id);
+    return link != nullptr && link->up() && link->we_pull ? read_peer(*link, to, address, bytes) : Status::kUnsupported;
+}
+
 void ShmTransport::pull_record(Link& link, const RingReader::Record& record) noexcept
 {
     wire::BulkHead head;
@@ -201,24 +229,17 @@ void ShmTransport::pull_record(Link& link, const RingReader::Record& record) noe
     rx.landed = 0;
     rx.in_body = true;
     const std::size_t bytes = std::min<std::size_t>(landing.room, head.body_bytes.get());
-    const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
-    const auto ours = [&] { return closed.load(std::memory_order_seq_cst) == 0 && link.process.alive(); };
     if (bytes != 0) {
-        const bool before = ours();
-        const IoResult r = before ? link.process.read(landing.to, tail.address.get(), bytes) : IoResult{0, ESRCH};
-        const bool after = before && ours();
-        if (r.error != 0 && after) {
-            pulls_.store(false, std::memory_order_relaxed);   // memory that cannot be read so, or a permission withdrawn: copy twice from now on
-            fail_link(link, Status::kPeerDown, r.error, "cannot read its memory, and shall not try again");
-            return;
-        }
-        if (r.error != 0 || !after) {
-            fail_link(link, Status::kPeerDown, 0, "it was gone while its memory was read");
+        const Status read = read_peer(link, landing.to, tail.address.get(), bytes);
+        if (read != Status::kOk) {
+            if (read == Status::kIo) {   // memory that cannot be read so, or a permission withdrawn: copy twice from now on
+                pulls_.store(false, std::memory_order_relaxed);
+            }
+            const char* const what = read == Status::kIo ? "cannot read its memory, and shall not try again" : "it was gone while its memory was read";
+            fail_link(link, Status::kPeerDown, 0, what);
             return;
         }
         rx.landed = bytes;
-        rx_counters_.add(Counter::kShmRxBytes, bytes);
-        rx_counters_.add(Counter::kShmPulledBytes, bytes);
     }
     rx.ring.advance(record);
     if (rx.ring.publish()) {   // at once: the sender waits for its memory

@@ -31,19 +31,28 @@ struct SegmentHead {
     };
     std::array<Flag, 2> closed;                 // by side: it gave its link up; memory that it offered is not its peer's any more
     std::array<RingControl, 2> rings;           // by the side that writes
-    std::array<std::array<RingSlot, kRingSlots>, 2> slots;
 };
+// The head has a page of its own: it is all that an idle link keeps in memory. Behind it, for either side that writes, slots and data.
+inline constexpr std::size_t kHeadBytes = 4096;
+inline constexpr std::size_t kSlotsBytes = kRingSlots * sizeof(RingSlot);
+static_assert(sizeof(SegmentHead) <= kHeadBytes && kSlotsBytes % kHeadBytes == 0);
 
 // A quarter of a ring is the largest piece that is copied at a time, so a long packet is on its way in four places at once, all in the cache.
 [[nodiscard]] constexpr std::size_t ring_bytes(LinkRole role) noexcept { return role == LinkRole::kLane ? 128 * 1024 : 256 * 1024; }
-[[nodiscard]] constexpr std::size_t segment_bytes(LinkRole role) noexcept { return sizeof(SegmentHead) + 2 * ring_bytes(role); }
-static_assert(sizeof(SegmentHead) % kSlotBytes == 0);
+[[nodiscard]] constexpr std::size_t segment_bytes(LinkRole role) noexcept { return kHeadBytes + 2 * (kSlotsBytes + ring_bytes(role)); }
+
+// What `writer` writes: slots, then data.
+[[nodiscard]] inline std::span<std::byte> ring_memory(std::span<std::byte> segment, LinkRole role, Side writer) noexcept
+{
+    const std::size_t bytes = kSlotsBytes + ring_bytes(role);
+    return segment.subspan(kHeadBytes + static_cast<std::size_t>(writer) * bytes, bytes);
+}
 
 [[nodiscard]] inline RingView ring_of(std::span<std::byte> segment, LinkRole role, Side writer) noexcept
 {
     auto& head = *reinterpret_cast<SegmentHead*>(segment.data());
-    const auto n = static_cast<std::size_t>(writer);
-    return {&head.rings[n], head.slots[n].data(), segment.subspan(sizeof(SegmentHead) + n * ring_bytes(role), ring_bytes(role))};
+    const std::span<std::byte> memory = ring_memory(segment, role, writer);
+    return {&head.rings[static_cast<std::size_t>(writer)], reinterpret_cast<RingSlot*>(memory.data()), memory.subspan(kSlotsBytes)};
 }
 
 // ---- on the socket ----

@@ -21,8 +21,8 @@ constexpr std::size_t kPullMin = 16 * 1024;
 // The peer is told after the record is in its ring; see the proofs of RecordRing and BellPage.
 void ShmTransport::announce(Tx& tx) noexcept
 {
-    if (tx.uncounted != 0) {
-        tx_counters_.add_shared(Counter::kShmTxBytes, std::exchange(tx.uncounted, 0u));
+    if (!sent_.load(std::memory_order_relaxed)) {
+        sent_.store(true, std::memory_order_relaxed);
     }
     if (!tx.ring.reader_polls()) {
         tx.bells->set(tx.bell);
@@ -56,7 +56,7 @@ RingWriter::Put ShmTransport::put_or_wait(Tx& tx, std::uint32_t kind, std::span<
         put = tx.ring.put(kind, head, tail, data);
     }
     if (put == Put::kDone) {
-        tx.uncounted += head.size() + tail.size() + data.size();
+        tx.count(head.size() + tail.size() + data.size());
     }
     return put;
 }
@@ -159,9 +159,23 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
     tx.cookie_held = true;
     tx.waiting = true;
     tx.ring.want_room(true);
-    tx.uncounted += payload.size();
+    tx.count(payload.size());
     announce(tx);
     return Status::kInProgress;
+}
+
+bool ShmTransport::offer(LinkId id, std::size_t bytes) noexcept
+{
+    Link* const link = links_.slot_of(id);
+    if (link == nullptr) {
+        return false;
+    }
+    MutexLock lock{link->tx_lock};
+    const bool can = link->tx.id == id && !link->tx.broken && link->tx.peer_pulls;
+    if (can) {
+        link->tx.count(bytes);
+    }
+    return can;
 }
 
 Status ShmTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept

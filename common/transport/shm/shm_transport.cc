@@ -19,7 +19,10 @@ namespace {
 // without pause asks rarely. One that polls rarely asks each time. In ticks of some GHz: about 2 us while links are being opened, else about 50 us.
 constexpr Ticks kAskOpening = 5'000;
 constexpr Ticks kAskIdle = 125'000;
+constexpr unsigned kPassesPerTick = 8;
 constexpr unsigned kEventsAtOnce = 32;
+// A link that was idle for two or three times as long gives its memory back.
+constexpr Nanos kTrimPause = std::chrono::milliseconds{250};
 
 constexpr TransportCaps kCaps{
     .name = "shm",
@@ -41,6 +44,16 @@ ShmTransport::~ShmTransport() { shutdown(); }
 
 const TransportCaps& ShmTransport::caps() const noexcept { return kCaps; }
 
+std::uint64_t ShmTransport::counted(Counter id) const noexcept
+{
+    std::uint64_t sum = 0;
+    for (std::uint32_t n = 0; id == Counter::kShmTxBytes && n < links_.limit(); ++n) {
+        const Link* const link = links_.at(n);
+        sum += link != nullptr ? link->tx_bytes.load(std::memory_order_relaxed) : 0;
+    }
+    return sum;
+}
+
 // ---- table ----
 
 void ShmTransport::prepare(Link& link, Side side, LinkState state) noexcept
@@ -48,6 +61,9 @@ void ShmTransport::prepare(Link& link, Side side, LinkState state) noexcept
     link.side = side;
     link.state = state;
     link.we_pull = link.peer_pulls = false;
+    link.read_then = link.written_then = 0;
+    link.trimmed = kNeverTrimmed;
+    link.empty_then = false;
     link.rx = Rx{};
     opening_.add(link);
 }
@@ -197,6 +213,7 @@ unsigned ShmTransport::handle(Link& link, unsigned budget) noexcept
         if (link.id == id && n != 0) {
             warm(link);
         }
+        watch_idleness();
         if (link.id == id && !link.hot && link.rx.ring.ready()) {
             bells_->set(link.number);   // the budget ended: more is there, and its bell was taken
         }
@@ -273,6 +290,12 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
             done += handle(*link, budget);
         }
     });
+    if (!ask_now_ && done == 0 && ++passes_ < kPassesPerTick && !hot_.empty()) {
+        polling_ = false;   // even the time costs a tenth of such a pass
+        links_.recycle();
+        return done;
+    }
+    passes_ = 0;
     const Ticks now = read_ticks();
     if (ask_now_ || now - asked_ >= (opening_.empty() ? kAskIdle : kAskOpening)) {
         asked_ = now;
@@ -280,10 +303,30 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
         if (!opening_.empty()) {
             done += run_timers();
         }
+        if (sent_.load(std::memory_order_relaxed)) {
+            watch_idleness();
+        }
+        if (trim_due_ != TimePoint::max()) {
+            trim_idle();
+        }
     }
     polling_ = false;
     links_.recycle();
     return done;
+}
+
+bool ShmTransport::linger() noexcept
+{
+    RoleScope token{token_};
+    constexpr unsigned kLooks = 64;   // of a few cycles each
+    for (unsigned looks = 0; looks < kLooks && !hot_.empty(); looks += hot_.count()) {
+        for (unsigned i = 0; i < hot_.count(); ++i) {
+            if (hot_[i].rx.ring.ready()) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 // Links that did not open in time.
@@ -295,6 +338,56 @@ unsigned ShmTransport::run_timers() noexcept
     });
 }
 
+// ---- memory of idle links ----
+
+// Nothing came or went for a while: the reader says that it is done with everything, and stops looking on each pass; the writer, when it
+// has heard that of its own ring, gives its memory back. The page with the control words stays.
+bool ShmTransport::trim(Link& link) noexcept
+{
+    const bool reads = std::exchange(link.read_then, link.rx.ring.read()) != link.rx.ring.read() || link.rx.in_body;
+    if (!reads) {
+        if (link.hot) {
+            hot_.remove(link);
+            link.rx.ring.set_polled(false);
+            bells_->set(link.number);   // a record may have come just before
+        }
+        if (link.rx.ring.unpublished() != 0 && link.rx.ring.publish()) {
+            tell_room(link);
+        }
+    }
+    MutexLock lock{link.tx_lock};
+    Tx& tx = link.tx;
+    const bool writes = std::exchange(link.written_then, tx.ring.written()) != tx.ring.written();
+    // The second time: the reader that has just said so looks once more.
+    const bool empty = !writes && !tx.busy() && !tx.waiting && tx.ring.empty();
+    if (std::exchange(link.empty_then, empty) && empty && tx.ring.written() != link.trimmed) {
+        link.segment.discard(ring_memory(link.segment.bytes(), link.role, link.side));
+        link.trimmed = tx.ring.written();
+    }
+    return reads || writes || tx.ring.written() != link.trimmed;
+}
+
+void ShmTransport::watch_idleness() noexcept
+{
+    sent_.store(false, std::memory_order_relaxed);
+    if (trim_due_ == TimePoint::max()) {
+        trim_due_ = clock_.now() + kTrimPause;
+    }
+}
+
+void ShmTransport::trim_idle() noexcept
+{
+    const TimePoint now = clock_.now();
+    if (now < trim_due_) {
+        return;
+    }
+    bool more = false;
+    for (std::uint32_t n = 0; Link* const link = links_.at(n); ++n) {
+        more = (link->up() && trim(*link)) || more;
+    }
+    trim_due_ = more ? now + kTrimPause : TimePoint::max();
+}
+
 // ---- sleeping ----
 
 bool ShmTransport::prepare_sleep() noexcept
@@ -302,6 +395,9 @@ bool ShmTransport::prepare_sleep() noexcept
     RoleScope token{token_};
     if (bells_ == nullptr) {
         return true;
+    }
+    if (sent_.load(std::memory_order_relaxed)) {
+        watch_idleness();
     }
     bells_->set_asleep(true);
     bool quiet = !bells_->any(links_.limit());
@@ -323,7 +419,7 @@ void ShmTransport::finish_sleep() noexcept
 TimePoint ShmTransport::next_timer() const noexcept
 {
     RoleScope token{token_};
-    return opening_.due();
+    return std::min(opening_.due(), trim_due_);
 }
 
 }   // namespace linnet::shm

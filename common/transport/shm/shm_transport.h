@@ -41,16 +41,20 @@ public:
     ~ShmTransport() override;
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
+    [[nodiscard]] std::uint64_t counted(Counter id) const noexcept override;
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    [[nodiscard]] bool offer(LinkId link, std::size_t bytes) noexcept override;
+    [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 
     // EventSource
     unsigned poll(unsigned budget) noexcept override;
+    [[nodiscard]] bool linger() noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
     void finish_sleep() noexcept override;
@@ -77,6 +81,10 @@ private:
     unsigned socket_of_up_link(Link& link) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
+    void trim_idle() noexcept LINNET_REQUIRES(token_);
+    void watch_idleness() noexcept LINNET_REQUIRES(token_);
+    // True: there is still something to give back.
+    [[nodiscard]] bool trim(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- opening (opening.cc) ----
     [[nodiscard]] static std::string socket_name(const wire::EndpointName& name);
@@ -103,6 +111,7 @@ private:
     void bulk_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void body_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] Status read_peer(Link& link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
     void land(Rx& rx, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     void end_body(Link& link) noexcept LINNET_REQUIRES(token_);
     void nonsense(Link& link, const char* what) noexcept LINNET_REQUIRES(token_);
@@ -145,8 +154,11 @@ private:
     mutable Role token_;
     HotLinks<Link, kMaxHot> hot_ LINNET_GUARDED_BY(token_);
     unsigned next_out_ LINNET_GUARDED_BY(token_){0};
+    std::atomic<bool> sent_{false};   // since trim_due_ was set last; relaxed: a hint
+    TimePoint trim_due_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // while a link that is up may hold more memory than an idle one shall
     Ticks asked_ LINNET_GUARDED_BY(token_){0};             // epoll, last
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
+    unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at
     bool polling_ LINNET_GUARDED_BY(token_){false};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet

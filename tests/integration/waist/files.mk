@@ -5,6 +5,7 @@
 test_programs += integration_waist_test
 integration_waist_test_SOURCES = \
     integration/waist/active_message_test.cc \
+    integration/waist/choice_test.cc \
     integration/waist/counters_test.cc \
     integration/waist/ending_test.cc \
     integration/waist/messages_test.cc \
@@ -12,6 +13,15 @@ integration_waist_test_SOURCES = \
     integration/waist/provider_like_test.cc \
     integration/waist/waist.h
 integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
+
+# The same as it comes: peers of one host share memory.
+test_programs += integration_waist_shm_test
+integration_waist_shm_test_CPPFLAGS = $(AM_CPPFLAGS) -DLINNET_WAIST_TRANSPORTS='"auto"'
+integration_waist_shm_test_SOURCES = \
+    integration/waist/active_message_test.cc \
+    integration/waist/messages_test.cc \
+    integration/waist/provider_like_test.cc
+integration_waist_shm_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
 # It loads the library by itself.
 test_programs += integration_unload_test

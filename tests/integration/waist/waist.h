@@ -17,6 +17,10 @@
 
 #include "capi/linnet.h"
 
+#ifndef LINNET_WAIST_TRANSPORTS
+#define LINNET_WAIST_TRANSPORTS "tcp"
+#endif
+
 namespace linnet::testing {
 
 using namespace std::chrono_literals;
@@ -47,7 +51,8 @@ public:
     {
         linnet_open_options_t o{};
         o.size = sizeof o;
-        settings.insert(settings.begin(), {{"net_include", "lo"}, {"log_level", "info"}});   // what was given comes later, and overrides
+        // What was given comes later, and overrides.
+        settings.insert(settings.begin(), {{"net_include", "lo"}, {"transports", LINNET_WAIST_TRANSPORTS}, {"log_level", "info"}});
         o.settings = settings.data();
         o.setting_count = settings.size();
         o.wild_mask = wild_mask;
