@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -53,6 +55,27 @@ void run(const ThreadOptions& options, Seen& seen)
     futex_wake(seen.go);
     thread->join();
     EXPECT_FALSE(thread->joinable());
+}
+
+TEST(Thread, HasTheSliceThatItAsksForWhereTheKernelKnowsSlices)
+{
+    struct {
+        std::uint32_t size, policy;
+        std::uint64_t flags;
+        std::int32_t nice;
+        std::uint32_t priority;
+        std::uint64_t runtime, deadline, period;
+    } a{};
+    const auto read_slice = [&] { return ::syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) == 0 ? a.runtime : 0; };
+    if (read_slice() == 0) {
+        GTEST_SKIP() << "this kernel has no slice per thread (Linux 6.12)";
+    }
+    std::uint64_t slice = 0;
+    auto body = [&] { slice = read_slice(); };
+    auto thread = Thread::start({.slice = Nanos{200'000}}, [](void* arg) noexcept { (*static_cast<decltype(body)*>(arg))(); }, &body, testing::test_log());
+    ASSERT_TRUE(thread.ok());
+    thread->join();
+    EXPECT_EQ(slice, 200'000u);
 }
 
 TEST(Thread, CarriesItsNameCutToFifteenCharacters)
