@@ -20,7 +20,7 @@ enum class SettingId : std::uint8_t {
     kTransports, kNetInclude, kNetExclude,
     kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
-    kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kLocalRanks,
+    kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kHoldTime, kLocalRanks,
     kTasks, kTaskHelpers,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
@@ -97,6 +97,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "How often the event thread looks in while the application seems to poll by itself.", true},
     {SettingId::kArmGap, "arm_gap", SettingKind::kDuration, "20us", 0, 10 * detail::kMs, nullptr,
      "A usual gap between progress calls shorter than this leaves the event thread parked.", true},
+    {SettingId::kHoldTime, "hold_time", SettingKind::kDuration, "100us", 0, 100 * detail::kMs, nullptr,
+     "In a row of sends to one peer, how long a small packet may wait for the next ones, to go out with them; 0 sends each at once.", true},
     {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
 

@@ -105,6 +105,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.spin_time = settings_.duration(SettingId::kSpinTime);
     pc.sleep_max = settings_.duration(SettingId::kSleepMax);
     pc.look_in = settings_.duration(SettingId::kLookIn);
+    pc.hold_time = settings_.duration(SettingId::kHoldTime);
     pc.arm_gap = settings_.duration(SettingId::kArmGap);
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);

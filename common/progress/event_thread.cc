@@ -19,6 +19,8 @@ constexpr unsigned kLazyFactor = 10;
 // A host thread that lost its core for a time slice is not away: up to 5 ms then. Waking up for it would only take more of the core.
 constexpr Ticks kPatienceWhenContended = 50;
 constexpr std::size_t kEventsPerSleep = 8;
+// Rows of sends come in numbers: after one, go on looking every hold_time for so long, and no sender has to wake us.
+constexpr unsigned kWatchLooks = 20;
 
 }   // namespace
 
@@ -43,11 +45,13 @@ void ProgressEngine::event_thread_woke() noexcept
 {
     woke_at_ = read_ticks();
     event_cpu_.store(current_cpu(), std::memory_order_relaxed);
+    event_on_.store(current_cpu(), std::memory_order_relaxed);
     event_runs_.store(event_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void ProgressEngine::event_thread_sleeps() noexcept
 {
+    event_on_.store(kNowhere, std::memory_order_relaxed);
     event_busy_.store(event_busy_.load(std::memory_order_relaxed) + (read_ticks() - woke_at_), std::memory_order_relaxed);
 }
 
@@ -126,18 +130,46 @@ void ProgressEngine::event_thread_parked() noexcept
         called_by_arrival_ = false;
         stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadSpurious);
     }
+    const std::uint32_t held = held_.load(std::memory_order_seq_cst);
+    const bool watching = watch_for_held(held);
     set_event_state(EventThreadState::kParked);
-    if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst)) {
+    if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst) ||
+        (!watching && held_.load(std::memory_order_seq_cst) != held)) {
         return;
     }
     event_thread_sleeps();
-    const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), event_thread_patience());
+    const Nanos patience = watching ? config_.hold_time : event_thread_patience();
+    const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), patience);
     event_thread_woke();
     stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
     if (result == FutexResult::kTimedOut) {
         stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
-        event_thread_look_in();
+        watching ? send_what_is_held() : event_thread_look_in();
     }
+}
+
+// Until no packet was held back for kWatchLooks in a row.
+bool ProgressEngine::watch_for_held(std::uint32_t held) noexcept
+{
+    if (held != held_seen_) {
+        held_seen_ = held;
+        watch_ = kWatchLooks;
+    } else if (watch_ != 0) {
+        --watch_;
+    }
+    watching_.store(watch_ != 0, std::memory_order_seq_cst);
+    return watch_ != 0;
+}
+
+// A row of sends that goes on sends what is held by itself. But if the host went to compute in the middle of one, although its rows used to be longer:
+void ProgressEngine::send_what_is_held() noexcept
+{
+    const auto age = static_cast<std::int64_t>(read_ticks() - stamp_.load(std::memory_order_relaxed));
+    if (held_sent_.load(std::memory_order_relaxed) == held_.load(std::memory_order_seq_cst) || age < static_cast<std::int64_t>(hold_age_) || !token_.try_take()) {
+        return;
+    }
+    pass(config_.event_budget, StatsRole::kEventThread);
+    let_go();
 }
 
 // The host sleeps on our descriptor, by itself. If it does not come although something has arrived, it is busy elsewhere.

@@ -40,6 +40,13 @@ public:
         place_.store(place, std::memory_order_relaxed);
         return weight_[place].load(std::memory_order_relaxed) != 0;
     }
+    // Asked inside a call of this kind: did another one precede it in the row, and will the next call come soon?
+    [[nodiscard]] bool within_row(CallKind kind) const noexcept
+    {
+        const auto k = static_cast<std::size_t>(kind);
+        const std::size_t before = place_.load(std::memory_order_relaxed);
+        return before / kRow == k && weight_[std::min(before + 1, k * kRow + kRow - 1)].load(std::memory_order_relaxed) == 0;
+    }
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
     {

@@ -21,6 +21,9 @@ constexpr Nanos kBetweenYields{4'000};
 // A host that was not seen for so long is not polling: some twenty times the gap of a polling loop, and too short to matter.
 constexpr Nanos kAway{100'000};
 
+// On a core that the application computes on, the event thread has a message to answer: soon, and for a short time.
+constexpr Nanos kEventSlice{100'000};
+
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
 
@@ -101,7 +104,7 @@ Status ProgressEngine::start()
     stamp_.store(c0 & ~Ticks{1}, std::memory_order_relaxed);
     if (config_.event_thread) {
         set_event_state(EventThreadState::kAwake);
-        Result<Thread> thread = Thread::start({"linnet-event", Nanos{1}, false}, &ProgressEngine::event_thread_entry, this, log_);
+        Result<Thread> thread = Thread::start({"linnet-event", Nanos{1}, false, kEventSlice}, &ProgressEngine::event_thread_entry, this, log_);
         if (thread.ok()) {
             thread_ = std::move(*thread);
             measure_wake_cost();
@@ -121,6 +124,7 @@ Status ProgressEngine::start()
     arm_gap_ = scale.ticks(config_.arm_gap);
     away_ = scale.ticks(kAway);
     slow_yield_ = scale.ticks(kSlowYield);
+    hold_age_ = scale.ticks(config_.hold_time / 2);
     {
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};
@@ -211,6 +215,7 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
 {
     finish_sources();
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
+    const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
     unsigned events = 0;
     std::size_t looked = 0;
@@ -227,6 +232,7 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
     }
     if (looked == n) {
         polled_kicks_ = kicks;
+        held_sent_.store(held, std::memory_order_relaxed);
     } else {
         events = std::max(events, 1u);   // not an empty pass, after which a thread may sleep
     }
@@ -408,6 +414,29 @@ void ProgressEngine::wake_event_thread() noexcept
         stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
         futex_wake(event_state_);
     }
+}
+
+// ---- packets held back ----
+
+bool ProgressEngine::may_hold() const noexcept
+{
+    return config_.hold_time > Nanos::zero() && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back &&
+           gaps_.within_row(CallKind::kPost) && !token_.held() && event_thread_state() != EventThreadState::kNone;
+}
+
+bool ProgressEngine::held() noexcept
+{
+    held_.fetch_add(1, std::memory_order_seq_cst);
+    if (token_.held()) {
+        return false;
+    }
+    if (!watching_.load(std::memory_order_seq_cst)) {
+        wake_event_thread();
+        if (event_thread_state() == EventThreadState::kArmed) {
+            event_bell_.signal();
+        }
+    }
+    return true;
 }
 
 // ---- descriptor mode ----

@@ -53,6 +53,7 @@ public:
         Nanos spin_time{0};            // 0: twice the measured cost of a wake-up
         Nanos sleep_max{500'000};      // longest sleep inside host_progress()
         Nanos look_in{20'000'000};     // how often the event thread looks whether the host still polls
+        Nanos hold_time{100'000};      // a packet held back waits so long for the host's next call; 0: none is held
         Nanos arm_gap{20'000};         // a gap between calls that is worth waking the event thread
         unsigned event_budget{64};     // packets per pass of the event thread
         // True while completions wait for the host to drain them: nobody goes to sleep then. May stay empty in tests.
@@ -127,6 +128,14 @@ public:
         return !token_.has_audience();
     }
 
+    // ---- packets held back ----
+    // A small packet may wait for the next call of the host, so that a row of sends becomes one system call. Only within a row of posts back to
+    // back whose end is not due, as learned, and only while nobody polls.
+    [[nodiscard]] bool may_hold() const noexcept;
+    // The caller has held one back, the first since the last pass, and stored it where a pass finds it. If the host does not come back
+    // within about hold_time, the event thread makes that pass. False: somebody polls, and may be about to sleep: send it now.
+    [[nodiscard]] bool held() noexcept;
+
     // ---- descriptor mode ----
 
     // A descriptor that polls readable when host_progress() or draining completions would do something, or a timer is due. The engine's
@@ -152,6 +161,7 @@ public:
 private:
     static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2, kEventBellTag = 3;   // sources have 0
     static constexpr std::uint32_t kRun = UINT32_MAX;
+    static constexpr unsigned kNowhere = UINT32_MAX;
 
     // ---- between threads (progress_engine.cc) ----
     [[nodiscard]] Status open_sets();
@@ -188,6 +198,8 @@ private:
     void event_thread_armed() noexcept LINNET_EXCLUDES(token_);
     void event_thread_parked() noexcept LINNET_EXCLUDES(token_);
     void event_thread_look_in() noexcept LINNET_EXCLUDES(token_);
+    [[nodiscard]] bool watch_for_held(std::uint32_t held) noexcept;
+    void send_what_is_held() noexcept LINNET_EXCLUDES(token_);
     void event_thread_woke() noexcept;
     void event_thread_sleeps() noexcept;
     [[nodiscard]] Ticks without_event_thread(Ticks gap) const noexcept;
@@ -216,7 +228,7 @@ private:
     Nanos wake_cost_{0};
     Nanos spin_time_{0};
     Spin::Budget spin_budget_{};
-    Ticks arm_gap_{0}, away_{0}, slow_yield_{0};
+    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, hold_age_{0};
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
@@ -230,6 +242,9 @@ private:
     std::atomic<std::uint32_t> crossing_{0};    // completions on one side, sleepers' last look on the other
     std::atomic<std::uint32_t> token_seq_{0};   // futex of take_token()
     std::atomic<bool> sleeper_{false};          // a holder of the token sleeps in host_set_, or is about to
+    std::atomic<std::uint32_t> held_{0};        // times that packets began to be held back,
+    std::atomic<std::uint32_t> held_sent_{0};   // and what it was when the last pass began
+    std::atomic<bool> watching_{false};         // the event thread looks every hold_time anyhow
     std::atomic<bool> fd_armed_{false};         // the host sleeps on wait_fd(), or is about to
     std::atomic<bool> stopping_{false};
     alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState; futex of the parked event thread
@@ -240,10 +255,13 @@ private:
     // the event thread; what is atomic, host threads read: how much of their time it may have taken
     bool called_by_arrival_{false};
     Ticks woke_at_{0};
+    std::uint32_t held_seen_{0};                // held_ at its last look
+    unsigned watch_{0};                         // looks that are left of watching for held packets
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
     std::atomic<std::uint32_t> event_runs_{0};
     std::atomic<unsigned> event_cpu_{0};
     std::atomic<std::uintptr_t> event_mark_{0};
+    std::atomic<unsigned> event_on_{kNowhere};  // the same, while it is awake
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals

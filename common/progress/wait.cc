@@ -164,6 +164,8 @@ unsigned ProgressEngine::host_progress_second(unsigned budget, WhenIdle when) no
         } else if (!token_.held()) {
             token_.call_audience();
         }
+    } else if (event_on_.load(std::memory_order_relaxed) == current_cpu()) {
+        yield_cpu();   // it polls, for us, on this very core: whatever we do here only keeps it from ending
     } else if (crowd_.contended()) {
         give_way();
     }

@@ -63,6 +63,7 @@ struct SendTally {
     Count active{0};
     Count bytes{0};    // of the user
     Count stalls{0};   // sends that found no credit
+    Count held{0};     // packets that waited for others
     [[nodiscard]] std::uint64_t messages() const noexcept
     {
         return eager.load(std::memory_order_relaxed) + rndv.load(std::memory_order_relaxed) + active.load(std::memory_order_relaxed);

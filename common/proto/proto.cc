@@ -219,6 +219,7 @@ std::uint64_t Proto::counted(Counter id) const noexcept
             case Counter::kRndvSent: return {&t.rndv};
             case Counter::kActiveSent: return {&t.active};
             case Counter::kCreditStalls: return {&t.stalls};
+            case Counter::kHeldBack: return {&t.held};
             default: return {};
         }
     };

@@ -103,6 +103,10 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     }
     SendTally::add(peer.sent.eager);
     SendTally::add(peer.sent.bytes, length);
+    if (!args.sync && may_hold(peer, length)) {
+        hold(peer, *b);
+        return Status::kOk;
+    }
     const auto sent = layer_->send(peer, b->tx);
     if (failed(sent.status)) {
         release_tx(peer, *b);
@@ -139,6 +143,18 @@ Status Proto::send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head
     return Status::kInProgress;
 }
 
+// In a row of sends to one peer all but the first wait a moment for the next ones: one system call for many. What ends the wait: the next call
+// of the host that is not one of the row, a bound on their number and bytes, or the event thread.
+bool Proto::may_hold(const Peer& peer, std::size_t bytes) const noexcept { return layer_->may_hold(peer, bytes) && engine_.may_hold(); }
+
+void Proto::hold(Peer& peer, TxBlock& block) noexcept
+{
+    SendTally::add(peer.sent.held);
+    if (layer_->hold(peer, block.tx) && !engine_.held()) {
+        layer_->send_held(peer);
+    }
+}
+
 // The payload goes out of the user's buffer, and is copied for retention afterwards, while the packet is on its way: in a ping-pong the copy
 // costs nothing. Without `copy` the send completes when the peer has acknowledged.
 Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
@@ -163,9 +179,14 @@ Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::Packet
     std::size_t at = put(b->tx.head, head);
     at += put(b->tx.head + at, tag);
     b->tx.payload = r.data.view(0, length);
-    const bool waits = !layer_->lane_ready(peer);
-    if (waits) {
+    const bool holds = may_hold(peer, length);
+    const bool waits = !holds && !layer_->lane_ready(peer);
+    if (holds || waits) {
         copy_retained(*b);   // it would be referenced for long
+    }
+    if (holds) {
+        hold(peer, *b);
+        return Status::kOk;
     }
     const auto sent = layer_->send(peer, b->tx);
     if (waits) {

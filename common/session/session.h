@@ -151,6 +151,11 @@ private:
     TxMessage* unsent_ LINNET_GUARDED_BY(lock) = nullptr;          // the first of them that the present link has not taken
     bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane is not open, or took a short batch; on_writable() comes
     bool ack_due_ LINNET_GUARDED_BY(lock) = false;                 // a new link must hear ack and credit, whatever older ones carried
+    std::uint32_t sent_at_poll_ LINNET_GUARDED_BY(lock) = 0;       // the layer's count of polls when the last message was sent
+    unsigned held_count_ LINNET_GUARDED_BY(lock) = 0;              // messages from unsent_ on that could have been sent, and wait for others
+    std::size_t held_bytes_ LINNET_GUARDED_BY(lock) = 0;
+    bool in_held_ LINNET_GUARDED_BY(lock) = false;                 // in the layer's list; leaves it at the next poll
+    Session* next_held_{nullptr};                                  // under the layer's lock of that list
     wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);          // the link points at it while blocked_
 
     // ---- shared ----

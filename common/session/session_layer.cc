@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace linnet::session {
 
@@ -122,29 +123,37 @@ void SessionLayer::lane_taken(Session& s, const SendResult& r) noexcept
     }
 }
 
+void SessionLayer::append(Session& s, TxMessage& m) noexcept
+{
+    m.number = s.last_number_ = next_number(s.last_number_);
+    if (!m.lazy) {
+        s.prompt_.store(m.number, std::memory_order_relaxed);
+    }
+    s.retained_.push_back(m);
+    if (s.unsent_ == nullptr) {
+        s.unsent_ = &m;
+    }
+    s.sent_at_poll_ = polls_.load(std::memory_order_relaxed);
+}
+
 SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
 {
     const Status down = s.down_reason();
     if (down != Status::kOk) {
         return {down, false};
     }
-    m.number = s.last_number_ = next_number(s.last_number_);
-    if (!m.lazy) {
-        s.prompt_.store(m.number, std::memory_order_relaxed);
-    }
-    s.retained_.push_back(m);
-    const bool first = s.unsent_ == nullptr;
-    if (first) {
-        s.unsent_ = &m;
-    }
-    LinkState& lane = s.links_[0];
-    if (!first || s.blocked_ || lane.phase != LinkState::Phase::kUp) {
+    append(s, m);
+    if (!lane_ready(s)) {
         open_when_idle(s, LinkRole::kLane);
         return {Status::kOk, false};
     }
+    if (s.unsent_ != &m) {
+        pump(s);   // with what was held back for it
+        return {Status::kOk, s.unsent_ == nullptr && s.written_ == m.number};
+    }
     stamp(s, m);
     const LanePacket packet{{m.head, m.head_bytes}, m.payload};
-    const SendResult r = lane.port->transport().send_lane(lane.id, {&packet, 1});
+    const SendResult r = s.links_[0].port->transport().send_lane(s.links_[0].id, {&packet, 1});
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
         return {Status::kOk, false};
@@ -156,6 +165,8 @@ SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
 
 void SessionLayer::pump(Session& s) noexcept
 {
+    s.held_count_ = 0;
+    s.held_bytes_ = 0;
     LinkState& lane = s.links_[0];
     while (s.unsent_ != nullptr && !s.blocked_ && lane.phase == LinkState::Phase::kUp) {
         LanePacket batch[kBatch];
@@ -171,6 +182,38 @@ void SessionLayer::pump(Session& s) noexcept
         }
         lane_taken(s, r);
         s.blocked_ = r.taken < n || !r.all_written;
+    }
+}
+
+bool SessionLayer::hold(Session& s, TxMessage& m) noexcept
+{
+    append(s, m);
+    ++s.held_count_;
+    s.held_bytes_ += m.head_bytes + m.payload.size();
+    if (!s.in_held_) {
+        s.in_held_ = true;
+        SpinLockGuard guard{held_lock_};
+        s.next_held_ = held_;
+        held_ = &s;
+    }
+    return !any_held_.exchange(true, std::memory_order_seq_cst);
+}
+
+// The flag goes first: who links a session afterwards, finds it down and says so.
+void SessionLayer::send_all_held() noexcept
+{
+    any_held_.store(false, std::memory_order_seq_cst);
+    Session* s = nullptr;
+    {
+        SpinLockGuard guard{held_lock_};
+        s = std::exchange(held_, nullptr);
+    }
+    while (s != nullptr) {
+        MutexLock guard{s->lock};
+        Session* const next = s->next_held_;
+        s->in_held_ = false;
+        pump(*s);
+        s = next;
     }
 }
 
@@ -536,6 +579,10 @@ void SessionLayer::check_silence() noexcept
 
 unsigned SessionLayer::poll(unsigned) noexcept
 {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (any_held_.load(std::memory_order_seq_cst)) {
+        send_all_held();
+    }
     unsigned events = ack_now_ != nullptr ? send_wanted_acks() : 0;
     const bool timers = delayed_ != nullptr || retry_due_.load(std::memory_order_relaxed) != INT64_MAX || silence_due_ != TimePoint::max();
     if (!timers || ++polls_since_clock_ < kPollsPerClock) {
@@ -555,7 +602,7 @@ unsigned SessionLayer::poll(unsigned) noexcept
 bool SessionLayer::prepare_sleep() noexcept
 {
     polls_since_clock_ = kPollsPerClock;   // the first pass after a sleep looks at the clock
-    return ack_now_ == nullptr;            // one more pass without an arrival sends them
+    return ack_now_ == nullptr && !any_held_.load(std::memory_order_seq_cst);   // one more pass without an arrival sends them
 }
 
 TimePoint SessionLayer::next_timer() const noexcept

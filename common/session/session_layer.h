@@ -80,7 +80,16 @@ public:
     };
     Sent send(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     // A message sent now would go to a link at once.
-    [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_ && s.unsent_ == nullptr; }
+    [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_; }
+    // The same, but it may wait for others, to go out with them in one batch: at the next send() or the next poll(). True: it is the first one
+    // since the last poll(), and somebody must see to it that there is one; or call send_held().
+    [[nodiscard]] bool hold(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    // May hold() be called? Not for the first message to a peer since the last poll(), which goes out at once; not on a lane that is not ready; and what is held is bounded.
+    [[nodiscard]] bool may_hold(const Session& s, std::size_t bytes) const noexcept LINNET_REQUIRES(s.lock)
+    {
+        return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
+    }
+    void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
     // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.
@@ -157,6 +166,8 @@ private:
     void lane_taken(Session& s, const SendResult& r) noexcept LINNET_REQUIRES(s.lock);
     void received(Session& s, const wire::PacketHead& head) noexcept;
     void pump(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    void append(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    void send_all_held() noexcept;
     void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
     unsigned send_wanted_acks() noexcept;
@@ -188,6 +199,13 @@ private:
     std::array<std::atomic<Chunk*>, kMaxPeers / kChunk> chunks_{};
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
+
+    static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
+    static constexpr std::size_t kHoldBytes = 64u << 10;
+    std::atomic<std::uint32_t> polls_{0};                     // token holder writes
+    std::atomic<bool> any_held_{false};
+    SpinLock held_lock_;
+    Session* held_ LINNET_GUARDED_BY(held_lock_) = nullptr;   // linked by next_held_
 
     // ---- token holder ----
     static constexpr unsigned kPollsPerClock = 64;

@@ -20,7 +20,7 @@ enum class Counter : std::uint8_t {
     kCompletions,
     // sessions
     kConnects, kReconnects, kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kStaleBulkDropped, kUnexpectedDropped,
-    kCreditStalls, kPeersLost, kProtocolErrors, kRefusedHellos,
+    kCreditStalls, kHeldBack, kPeersLost, kProtocolErrors, kRefusedHellos,
     // transports
     kTcpTxBytes, kTcpRxBytes, kTcpTxCalls, kTcpRxCalls, kTcpConnects, kTcpAccepts, kTcpReconnects, kLoopbackTxBytes,
     kShmTxBytes, kShmRxBytes, kShmPulledBytes, kShmDoorbells, kShmRoomStalls, kShmConnects, kShmAccepts,
@@ -79,6 +79,7 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kStaleBulkDropped, "stale_bulk_dropped", CounterUnit::kEvents, "Rendezvous packets that nobody waited for any more."},
     {Counter::kUnexpectedDropped, "unexpected_dropped", CounterUnit::kEvents, "Messages dropped because their match space was closed."},
     {Counter::kCreditStalls, "credit_stalls", CounterUnit::kEvents, "Sends that found no eager credit."},
+    {Counter::kHeldBack, "held_back", CounterUnit::kEvents, "Small packets that waited for others, to go out in one system call."},
     {Counter::kPeersLost, "peers_lost", CounterUnit::kEvents, "Peers declared dead."},
     {Counter::kProtocolErrors, "protocol_errors", CounterUnit::kEvents, "Packets that no correct peer sends."},
     {Counter::kRefusedHellos, "refused_hellos", CounterUnit::kEvents, "Connections refused: no hello, or one with a wrong secret, target, version or epoch."},

@@ -107,6 +107,14 @@ void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t fla
     m.head_bytes = static_cast<std::uint32_t>(m.head_store.size());
     m.payload = {m.body.data(), payload_bytes};
     m.in_place = true;
+    if (hold && layer.may_hold(p, m.head_bytes + payload_bytes)) {
+        if (move_payloads) {
+            copy_payload(m);
+        }
+        ++held;
+        static_cast<void>(layer.hold(p, m));
+        return;
+    }
     const bool ready = session::SessionLayer::lane_ready(p);
     const auto sent = layer.send(p, m);
     if (!move_payloads) {

@@ -79,6 +79,8 @@ public:
     std::uint32_t answer_every{0};         // answers every n-th message from within its arrival
     std::uint32_t give_up_at{0};           // declares its peer lost while message n arrives
     bool move_payloads{true};
+    bool hold{false};                      // holds messages back when it may
+    unsigned held{0};                      // that it did
     std::uint64_t credits_told{0};
 
     // SessionSink

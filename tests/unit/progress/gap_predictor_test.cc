@@ -91,6 +91,21 @@ TEST(GapPredictor, ForgetsALongGapAfterThreeShortOnes)
     EXPECT_FALSE(leave(gaps, CallKind::kPost, false));
 }
 
+TEST(GapPredictor, IsWithinARowOnlyBetweenItsLearnedEnds)
+{
+    GapPredictor gaps;
+    EXPECT_FALSE(gaps.within_row(CallKind::kPost));
+    for (int round = 0; round < 5; ++round) {   // rows of three posts, the last followed by a long gap
+        for (int post = 0; post < 3; ++post) {
+            if (round >= 2) {
+                EXPECT_EQ(gaps.within_row(CallKind::kPost), post == 1) << post;
+            }
+            leave(gaps, CallKind::kPost, post == 2);
+        }
+        leave(gaps, CallKind::kCompleted, false);
+    }
+}
+
 TEST(GapPredictor, RowsOfAnyLengthStayInTheTable)
 {
     GapPredictor gaps;

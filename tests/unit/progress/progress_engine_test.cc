@@ -332,6 +332,42 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u + 3 * lost);
 }
 
+// ---- packets held back ----
+
+TEST_F(ProgressEngineTest, HeldPacketWaitsForAHostThatGoesOnAndForTheEventThreadOtherwise)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    engine.peers_changed(1);
+    for (int round = 0; round < 20; ++round) {
+        bool held = false;
+        ASSERT_TRUE(eventually([&] {   // a thread that loses its core breaks its row
+            engine.enter();
+            held = engine.may_hold() && engine.held();
+            engine.leave(CallKind::kPost);
+            return held;
+        }));
+        const std::uint64_t polls = count(Counter::kEventThreadPolls);
+        EXPECT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; })) << round;   // the host has gone
+    }
+}
+
+TEST_F(ProgressEngineTest, NothingIsHeldWhileSomebodyPollsOrWithoutAnEventThread)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    engine.take_token();
+    EXPECT_FALSE(engine.may_hold());
+    EXPECT_FALSE(engine.held());
+    engine.release_token();
+    engine.stop();
+    engine_.reset();
+    ProgressEngine& alone = make({.event_thread = false});
+    for (int i = 0; i < 100; ++i) {
+        alone.enter();
+        EXPECT_FALSE(alone.may_hold());
+        alone.leave(CallKind::kPost);
+    }
+}
+
 // ---- host_progress sleeps when it may ----
 
 TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)

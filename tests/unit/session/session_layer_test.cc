@@ -73,6 +73,47 @@ TEST_F(SessionLayerTest, GivesWhoComesFirstTheSessionThatIsAddedLater)
     EXPECT_EQ(&b->add(a->name()), b->peer_of(1));
 }
 
+TEST_F(SessionLayerTest, HeldMessagesGoOutWithTheNextPollAndTheFirstAtOnce)
+{
+    connect();
+    a->hold = true;
+    for (int i = 0; i < 5; ++i) {
+        a->send(*to_b, 100);
+    }
+    EXPECT_EQ(a->held, 4u);
+    EXPECT_FALSE(a->layer.prepare_sleep());   // nobody sleeps on them
+    ASSERT_TRUE(world.run_until([&] { return to_a->received == 6 && a->outstanding() == 0; }));
+    EXPECT_TRUE(a->layer.prepare_sleep());
+}
+
+TEST_F(SessionLayerTest, WhatIsHeldIsBoundedByNumberAndBytes)
+{
+    connect();
+    a->hold = true;
+    for (int i = 0; i < 100; ++i) {   // one at once; then three times 31 and the one that sends them along; three
+        a->send(*to_b, 10);
+    }
+    EXPECT_EQ(a->held, 96u);
+    ASSERT_TRUE(world.run_until([&] { return to_a->received == 101 && a->outstanding() == 0; }));
+    a->held = 0;
+    for (int i = 0; i < 9; ++i) {   // one at once; four, and the one for which there is no room; three
+        a->send(*to_b, 15'000);
+    }
+    EXPECT_EQ(a->held, 7u);
+    ASSERT_TRUE(world.run_until([&] { return to_a->received == 110 && a->outstanding() == 0; }));
+}
+
+TEST_F(SessionLayerTest, HeldMessagesSurviveTheirLink)
+{
+    connect();
+    a->hold = true;
+    for (int i = 0; i < 5; ++i) {
+        a->send(*to_b, 100);
+    }
+    world.net.break_all(a->transport, LinkRole::kLane);
+    ASSERT_TRUE(world.run_until([&] { return to_a->received == 6 && a->outstanding() == 0; }));
+}
+
 TEST_F(SessionLayerTest, AnswerCarriesTheAcknowledgement)
 {
     connect();
