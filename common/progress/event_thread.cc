@@ -165,7 +165,8 @@ bool ProgressEngine::watch_for_held(std::uint32_t held) noexcept
 void ProgressEngine::send_what_is_held() noexcept
 {
     const auto age = static_cast<std::int64_t>(read_ticks() - stamp_.load(std::memory_order_relaxed));
-    if (held_sent_.load(std::memory_order_relaxed) == held_.load(std::memory_order_seq_cst) || age < static_cast<std::int64_t>(hold_age_) || !token_.try_take()) {
+    const bool sent = held_sent_.load(std::memory_order_relaxed) == held_.load(std::memory_order_seq_cst);
+    if (sent || age < static_cast<std::int64_t>(hold_age_) || !token_.try_take()) {
         return;
     }
     pass(config_.event_budget, StatsRole::kEventThread);

@@ -84,7 +84,8 @@ public:
     // The same, but it may wait for others, to go out with them in one batch: at the next send() or the next poll(). True: it is the first one
     // since the last poll(), and somebody must see to it that there is one; or call send_held().
     [[nodiscard]] bool hold(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
-    // May hold() be called? Not for the first message to a peer since the last poll(), which goes out at once; not on a lane that is not ready; and what is held is bounded.
+    // May hold() be called? Not for the first message to a peer since the last poll(), which goes out at once; not on a lane that is not ready; and
+    // what is held is bounded.
     [[nodiscard]] bool may_hold(const Session& s, std::size_t bytes) const noexcept LINNET_REQUIRES(s.lock)
     {
         return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
