@@ -81,6 +81,7 @@ Nanos ProgressEngine::event_thread_patience() const noexcept
 
 void ProgressEngine::event_thread_armed() noexcept
 {
+    watching_.store(false, std::memory_order_seq_cst);
     // The state goes first: who makes work after our pass then sees it and rings.
     set_event_state(EventThreadState::kArmed);
     if (!token_.try_take()) {
