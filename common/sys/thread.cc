@@ -28,6 +28,7 @@ struct Start {
     Nanos timer_slack;
     bool idle_class;
     Nanos slice;
+    std::array<char, 16> name;
 };
 
 // sched_setattr(2): the C library has no wrapper. Older kernels take the value and ignore it.
@@ -51,6 +52,7 @@ void set_slice(Nanos slice) noexcept
 void* run(void* raw) noexcept
 {
     const std::unique_ptr<Start> start{static_cast<Start*>(raw)};
+    ::prctl(PR_SET_NAME, start->name.data(), 0, 0, 0);
     // All are improvements, not conditions: without them the thread works, a little later or a little earlier than it might.
     ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<Nanos::rep>(start->timer_slack.count(), 1)), 0, 0, 0);
     if (start->idle_class) {
@@ -79,10 +81,11 @@ sigset_t asynchronous_signals() noexcept
 
 Result<Thread> Thread::start(const ThreadOptions& options, Body body, void* arg, const Log& log) noexcept
 {
-    std::unique_ptr<Start> start{new (std::nothrow) Start{body, arg, options.timer_slack, options.idle_class, options.slice}};
+    std::unique_ptr<Start> start{new (std::nothrow) Start{body, arg, options.timer_slack, options.idle_class, options.slice, {}}};
     if (start == nullptr) {
         return Status::kNoMemory;
     }
+    std::snprintf(start->name.data(), start->name.size(), "%s", options.name);
     // The new thread inherits the mask, so there is no moment in which it could take a signal.
     const sigset_t blocked = asynchronous_signals();
     sigset_t before;
@@ -95,9 +98,6 @@ Result<Thread> Thread::start(const ThreadOptions& options, Body body, void* arg,
     }
     thread.running_ = true;
     static_cast<void>(start.release());   // run() owns it now
-    std::array<char, 16> name;
-    std::snprintf(name.data(), name.size(), "%s", options.name);
-    ::pthread_setname_np(thread.handle_, name.data());
     return thread;
 }
 
