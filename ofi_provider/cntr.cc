@@ -91,36 +91,35 @@ std::uint64_t Counter::read_error(fid_cntr* f) noexcept
     return c.errors_.load(std::memory_order_acquire);
 }
 
+int Counter::changed() noexcept
+{
+    changes_.fetch_add(1, std::memory_order_seq_cst);
+    wake();
+    return FI_SUCCESS;
+}
+
 int Counter::add(fid_cntr* f, std::uint64_t value) noexcept
 {
     of(f).value_.fetch_add(value, std::memory_order_release);
-    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
-    of(f).wake();
-    return FI_SUCCESS;
+    return of(f).changed();
 }
 
 int Counter::set(fid_cntr* f, std::uint64_t value) noexcept
 {
     of(f).value_.store(value, std::memory_order_release);
-    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
-    of(f).wake();
-    return FI_SUCCESS;
+    return of(f).changed();
 }
 
 int Counter::add_error(fid_cntr* f, std::uint64_t value) noexcept
 {
     of(f).errors_.fetch_add(value, std::memory_order_release);
-    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
-    of(f).wake();
-    return FI_SUCCESS;
+    return of(f).changed();
 }
 
 int Counter::set_error(fid_cntr* f, std::uint64_t value) noexcept
 {
     of(f).errors_.store(value, std::memory_order_release);
-    of(f).changes_.fetch_add(1, std::memory_order_seq_cst);
-    of(f).wake();
-    return FI_SUCCESS;
+    return of(f).changed();
 }
 
 // Errors since the call began end it. With no time to wait it is one step of progress.

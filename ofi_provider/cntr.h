@@ -38,6 +38,7 @@ private:
     static int set(fid_cntr* f, std::uint64_t value) noexcept;
     static int add_error(fid_cntr* f, std::uint64_t value) noexcept;
     static int set_error(fid_cntr* f, std::uint64_t value) noexcept;
+    int changed() noexcept;   // by the program: tells who waits
     static int wait(fid_cntr* f, std::uint64_t threshold, int timeout) noexcept;
 
     Domain& domain_;

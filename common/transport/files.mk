@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += liblinnet-transport.la
 liblinnet_la_LIBADD += liblinnet-transport.la
 liblinnet_transport_la_SOURCES = \
+    transport/calls.h \
     transport/link_table.h \
     transport/own_addresses.cc \
     transport/own_addresses.h \

@@ -12,6 +12,5 @@ libtestsim_la_SOURCES = \
     support/sim_world.h
 
 test_programs += fault_test
-single_threaded_programs += fault_test
 fault_test_SOURCES = fault/session_fault_test.cc
 fault_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)

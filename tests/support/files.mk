@@ -4,6 +4,7 @@
 
 check_LTLIBRARIES += libtestsupport.la
 libtestsupport_la_SOURCES = \
+    support/eventually.h \
     support/guards.cc \
     support/guards.h \
     support/main.cc \

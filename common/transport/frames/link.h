@@ -19,6 +19,7 @@
 #include <string>
 
 #include "flow/machine.h"
+#include "transport/calls.h"
 #include "transport/frames/port.h"
 #include "transport/link_table.h"
 #include "transport/transport.h"
@@ -50,21 +51,7 @@ struct Opening {
     TimePoint give_up{TimePoint::max()};
 };
 
-// The calls of an opener, one address of its peer after the other, and what came of them.
-struct Calls {
-    struct Call {
-        Candidate to;
-        bool made{false};         // a hello went out
-        bool unanswered{false};   // it ran out of time
-        Status why{Status::kOk};
-        std::string text;         // why it came to nothing
-    };
-    std::array<Call, wire::kNameAddressesMax> call{};   // the most promising first
-    unsigned count{0};
-    unsigned next{0};
-    bool again{false};   // second round: who did not answer gets the rest of the time
-    TimePoint limit{};   // of all calls together
-};
+using Calls = linnet::Calls<Candidate>;
 
 // The bulk packet that is arriving, next to what RxBody knows.
 struct BulkIn {

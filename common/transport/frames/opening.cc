@@ -24,46 +24,12 @@ namespace {
 // A hello is repeated after this, then after twice as long, ...: a peer that is busy answers late, one that does not exist costs little.
 constexpr Nanos kFirstGap = std::chrono::milliseconds{5};
 constexpr Nanos kLongestGap = std::chrono::milliseconds{500};
-// How long an address may leave the first call unanswered while others wait.
-constexpr Nanos kFirstPatience = std::chrono::milliseconds{3500};
 // More acceptors than this that wait for a confirm: the oldest that had its chance makes room, else the hello is lost and comes again.
 constexpr unsigned kMaxHalfOpen = 4096;
 constexpr Nanos kConfirmChance = std::chrono::seconds{1};
 // Answers to frames for connections that nobody here knows: enough for a restart among thousands of peers, too few to be a tool for others.
 constexpr unsigned kResetsAtOnce = 256;
 constexpr Nanos kResetsPause = std::chrono::milliseconds{10};
-
-// What is known when every call failed. Silence leaves hope, and so does anything but a plain "nobody is here"; only when all who could be asked said
-// that, it is believed.
-Status verdict_on(const Calls& calls) noexcept
-{
-    Status worst = Status::kUnreachable;
-    bool soft = false;
-    for (unsigned i = 0; i < calls.count; ++i) {
-        const Calls::Call& c = calls.call[i];
-        if (!c.made) {
-            continue;
-        }
-        if (c.why == Status::kTimedOut) {
-            return c.why;
-        }
-        worst = soft ? worst : c.why;
-        soft = soft || c.why != Status::kRefused;
-    }
-    return worst;
-}
-
-std::string text_of(const Calls& calls)
-{
-    if (calls.count == 1) {
-        return calls.call[0].text;
-    }
-    std::string text = "none of its " + std::to_string(calls.count) + " addresses could be reached:";
-    for (unsigned i = 0; i < calls.count; ++i) {
-        text += (i == 0 ? " (" : "; (") + std::to_string(i + 1) + ") " + calls.call[i].text;
-    }
-    return text;
-}
 
 }   // namespace
 
@@ -112,52 +78,33 @@ void FrameTransport::start(Link& link, const wire::EndpointName& name) noexcept
     call_next(link);
 }
 
-// The link's current call is calls->call[calls->next - 1].
 void FrameTransport::call_next(Link& link) noexcept
 {
-    Calls& calls = *link.calls;
-    for (;;) {
-        while (calls.next < calls.count && calls.again && !calls.call[calls.next].unanswered) {
-            ++calls.next;
-        }
-        if (calls.next == calls.count) {
-            const auto end = calls.call.begin() + calls.count;
-            const bool hope = !calls.again && now_ < calls.limit && std::any_of(calls.call.begin(), end, [](const auto& c) { return c.unanswered; });
-            if (!hope) {
-                const Status why = verdict_on(calls);
-                end_link(link, true, why, text_of(calls));
-                return;
-            }
-            calls.again = true;
-            calls.next = 0;
+    while (Calls::Call* const call = link.calls->advance(now_)) {
+        link.route = call->to.route;   // it has no connection now
+        if (!call->to.refusal.empty()) {
+            call->text = describe(link, (call->to.refusal + "; see the settings net_include and net_exclude").c_str(), 0);
             continue;
         }
-        Calls::Call& call = calls.call[calls.next++];
-        link.route = call.to.route;   // it has no connection now
-        if (!call.to.refusal.empty()) {
-            call.text = describe(link, (call.to.refusal + "; see the settings net_include and net_exclude").c_str(), 0);
-            continue;
-        }
-        call.made = true;
-        call.unanswered = false;
+        call->made = true;
+        call->unanswered = false;
         if (make_call(link)) {
             return;
         }
     }
+    const Status why = link.calls->verdict();
+    end_link(link, true, why, link.calls->text());
 }
 
 // False: no memory. True also when the link ended.
 bool FrameTransport::make_call(Link& link) noexcept
 {
-    Calls& calls = *link.calls;
     const LinkId id = link.id;
     if (!connection_for(link)) {
         end_link(link, true, Status::kNoMemory, describe(link, "no memory for a connection", 0));
         return true;
     }
-    // Each address left in this round gets an equal part of the time that is left.
-    const Nanos part = std::max(Nanos::zero(), calls.limit - now_) / (calls.count - calls.next + 1);
-    link.opening->give_up = now_ + (calls.count > 1 && !calls.again ? std::min(part, kFirstPatience) : part);
+    link.opening->give_up = now_ + link.calls->patience(now_);
     std::array<std::byte, kMaxHelloBytes> hello;
     const std::size_t bytes = sink_->make_hello(id, link.peer, link.role, hello);
     if (link.id != id) {
@@ -180,7 +127,7 @@ void FrameTransport::call_failed(Link& link, Status why, std::string text) noexc
         end_link(link, true, why, text);
         return;
     }
-    Calls::Call& call = link.calls->call[link.calls->next - 1];
+    Calls::Call& call = link.calls->current();
     call.unanswered = why == Status::kTimedOut;
     call.why = why;
     call.text = std::move(text);
@@ -523,7 +470,7 @@ void FrameTransport::welcome_arrived(Link& link, const OpenFrame& f) noexcept
             known_.resize(link.peer.value + 1);
         }
         if (link.peer != kNoPeer) {
-            known_[link.peer.value] = link.calls->call[link.calls->next - 1].to.route;
+            known_[link.peer.value] = link.calls->current().to.route;
         }
     } catch (const std::bad_alloc&) {
         known_.clear();   // it is a convenience

@@ -24,6 +24,7 @@
 #include "sync/lock.h"
 #include "sys/fd.h"
 #include "sys/inet_address.h"
+#include "transport/calls.h"
 #include "transport/link_table.h"
 
 namespace linnet::tcp {
@@ -74,28 +75,13 @@ struct Tx {
 
 inline constexpr std::size_t kHelloBuffer = kMaxHelloBytes;
 
-// Where a name says that its process listens, in its order.
+// Where a name says that its process listens, in the order of OwnAddresses::order().
 struct AddressList {
     std::array<InetAddress, wire::kNameAddressesMax> at{};
     unsigned count{0};
 };
-[[nodiscard]] AddressList address_list(const wire::EndpointName& name) noexcept;
 
-// The calls of an opener, one address of its peer after the other, and what came of them. Only while opening.
-struct Calls {
-    struct Call {
-        InetAddress to;
-        bool made{false};        // a connection was tried: there was a route
-        bool unanswered{false};  // it ran out of time before anybody answered
-        Status why{Status::kOk};
-        std::string text;        // why it came to nothing
-    };
-    std::array<Call, wire::kNameAddressesMax> call{};   // the most promising first
-    unsigned count{0};
-    unsigned next{0};
-    bool again{false};           // second round: who did not answer gets the rest of the time
-    TimePoint limit{};           // of all calls together
-};
+using Calls = linnet::Calls<InetAddress>;
 
 struct alignas(kCacheLine) Link : LinkBase {
     Mutex tx_lock;

@@ -63,7 +63,8 @@ void TcpTransport::connected(Link& link) noexcept
         fail_link(link, error, "cannot connect");
         return;
     }
-    set_call_deadline(link, Nanos::max());
+    const TimePoint now = clock_.now();
+    opening_.set_deadline(link, now + link.calls->share(now));
     const InetAddress local = local_address(link.fd.get());
     if (local.same_host(link.remote) && local.port() == link.remote.port()) {   // nobody listened, and our own port was the one we called
         fail_link(link, ECONNREFUSED, "connected to itself");

@@ -36,62 +36,6 @@ Status TcpTransport::check_descriptors()
     return Status::kNoDescriptors;
 }
 
-Status TcpTransport::choose_interfaces()
-{
-    InterfaceRules include;
-    InterfaceRules exclude;
-    std::string error;
-    const bool include_ok = include.parse(settings_.text(SettingId::kNetInclude), error);
-    if (!include_ok || !exclude.parse(settings_.text(SettingId::kNetExclude), error)) {
-        LINNET_LOG(log_, kError, "setting %s: %s", include_ok ? "net_exclude" : "net_include", error.c_str());
-        return Status::kInvalid;
-    }
-    const auto interfaces = list_interfaces(log_);
-    if (!interfaces.ok()) {
-        return interfaces.status();
-    }
-    addresses_ = choose_addresses(*interfaces, include, exclude);
-    for (const AddressVerdict& v : addresses_) {
-        LINNET_LOG(log_, kInfo, "interface %s", v.line().c_str());
-    }
-    return Status::kOk;
-}
-
-namespace {
-
-// The addresses that a name has room for, the contact address first: one of each interface, so that a peer on any of its networks finds one; then one
-// of each family, for a peer that has only that; then the others.
-std::vector<AddressVerdict*> pick_for_name(std::vector<AddressVerdict>& all)
-{
-    std::vector<AddressVerdict*> picked;
-    wire::EndpointName trial;
-    const auto covered = [&](const AddressVerdict& v, bool by_family) {
-        return std::any_of(picked.begin(), picked.end(), [&](const AddressVerdict* p) {
-            return p == &v || (p->interface == v.interface && (!by_family || p->address.family() == v.address.family()));
-        });
-    };
-    const auto pick = [&](AddressVerdict& v) {
-        if (wire::add_address(trial, {v.address.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, v.address.bytes()})) {
-            picked.push_back(&v);
-        }
-    };
-    for (const bool by_family : {false, true}) {
-        for (AddressVerdict& v : all) {
-            if (v.used && !covered(v, by_family)) {
-                pick(v);
-            }
-        }
-    }
-    for (AddressVerdict& v : all) {
-        if (v.used && std::find(picked.begin(), picked.end(), &v) == picked.end()) {
-            pick(v);
-        }
-    }
-    return picked;
-}
-
-}   // namespace
-
 // Listeners at all these addresses, with one port. Returns 0 when there is one at least, or the errno of what stood in the way. An address at which nobody
 // can listen (a duplicate of another host's, say) is refused and left out; a port that is taken at one of them is of no use at the others.
 int TcpTransport::listen_at_port(std::span<AddressVerdict* const> where, unsigned port)
@@ -123,14 +67,9 @@ int TcpTransport::listen_at_port(std::span<AddressVerdict* const> where, unsigne
 Status TcpTransport::listen_everywhere()
 {
     constexpr unsigned kDraws = 64;   // of a port by the system, before one is free at all addresses
-    std::vector<AddressVerdict*> where = pick_for_name(addresses_);
+    const std::vector<AddressVerdict*> where = own_.pick_for_name();
     if (where.empty()) {
-        std::string all;
-        for (const AddressVerdict& v : addresses_) {
-            all += (all.empty() ? "" : "; ") + v.line();
-        }
-        LINNET_LOG(log_, kError, "tcp: no network interface can be used (%s); see the settings net_include and net_exclude",
-                   all.empty() ? "there is none" : all.c_str());
+        LINNET_LOG(log_, kError, "tcp: no network interface can be used (%s); see the settings net_include and net_exclude", own_.all_lines().c_str());
         return Status::kUnreachable;
     }
     const auto low = given_port_ != 0 ? given_port_ : static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMin));
@@ -157,7 +96,7 @@ Status TcpTransport::watch_listeners()
     inherited.unsent_limit = 0;
     for (unsigned i = 0; i < listener_count_; ++i) {
         static_cast<void>(tcp_configure(listeners_[i].get(), inherited));
-        LINNET_LOG(log_, kInfo, "tcp: listening on %s, interface %s", listens_at_[i].text().c_str(), interface_of(listens_at_[i]).c_str());
+        LINNET_LOG(log_, kInfo, "tcp: listening on %s, interface %s", listens_at_[i].text().c_str(), own_.interface_of(listens_at_[i]).c_str());
         if (failed(epoll_.add(listeners_[i].get(), EPOLLIN, i, log_))) {
             return Status::kNoMemory;
         }
@@ -180,10 +119,15 @@ try {
     given_port_ = name.port.get();
     socket_options_ = {settings_.text(SettingId::kTcpCongestion), settings_.duration(SettingId::kSilenceTimeout), kBulkUnsent};
     scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
-    for (const auto step : {&TcpTransport::check_descriptors, &TcpTransport::choose_interfaces, &TcpTransport::listen_everywhere}) {
-        if (const Status s = (this->*step)(); failed(s)) {
-            return s;
-        }
+    Status s = check_descriptors();
+    if (!failed(s)) {
+        s = own_.choose(settings_, log_);
+    }
+    if (!failed(s)) {
+        s = listen_everywhere();
+    }
+    if (failed(s)) {
+        return s;
     }
     auto epoll = EpollSet::open(log_);
     auto doorbell = EventFd::open(log_);

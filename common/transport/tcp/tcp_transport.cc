@@ -58,7 +58,7 @@ void TcpTransport::prepare(Link& link, const InetAddress& remote, LinkState stat
 
 Result<LinkId> TcpTransport::connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept
 {
-    const Result<LinkId> id = links_.request(peer, role, address_list(name));
+    const Result<LinkId> id = links_.request(peer, role, addresses_of(name));
     if (id.ok()) {
         doorbell_.signal();
     }
@@ -155,16 +155,6 @@ const char* advice_for(LinkState state, int error) noexcept
     }
 }
 
-std::string TcpTransport::interface_of(const InetAddress& local) const
-{
-    for (const AddressVerdict& v : addresses_) {
-        if (v.address.same_host(local)) {
-            return v.interface;
-        }
-    }
-    return local.loopback() ? "lo" : "?";
-}
-
 // "tcp lane link to 10.1.0.2 port 41873, interface eth0, local 10.1.0.1 port 40112: reset by peer: Connection reset by peer (errno 104)"
 std::string TcpTransport::describe(const Link& link, const char* what, int error, std::string_view advice) const
 {
@@ -172,9 +162,9 @@ std::string TcpTransport::describe(const Link& link, const char* what, int error
     text += link.remote.text();
     const InetAddress local = link.fd.valid() ? local_address(link.fd.get()) : InetAddress{};
     if (local.family() != AF_UNSPEC && local.port() != 0) {
-        text += ", interface " + interface_of(local) + ", local " + local.text();
+        text += ", interface " + own_.interface_of(local) + ", local " + local.text();
     } else {
-        text += ", interface " + interface_of(listens_at_[0]) + ", local " + listens_at_[0].host_text();
+        text += ", interface " + own_.interface_of(listens_at_[0]) + ", local " + listens_at_[0].host_text();
     }
     text += std::string{": "} + what;
     if (error != 0) {

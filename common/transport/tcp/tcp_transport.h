@@ -28,8 +28,8 @@
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
 #include "sys/event_fd.h"
-#include "sys/net_interfaces.h"
 #include "sys/tcp_socket.h"
+#include "transport/own_addresses.h"
 #include "transport/tcp/link.h"
 #include "transport/transport.h"
 
@@ -55,7 +55,7 @@ public:
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
     // For linnet-info: one verdict per address of this host. After open().
-    [[nodiscard]] const std::vector<AddressVerdict>& addresses() const noexcept { return addresses_; }
+    [[nodiscard]] const std::vector<AddressVerdict>& addresses() const noexcept { return own_.verdicts(); }
     // Connections that were closed because they sent something else than a hello, or nothing in time. Token holder.
     [[nodiscard]] std::uint64_t rubbish() const noexcept { return rubbish_; }
     // Read buffers that exist. Token holder.
@@ -74,7 +74,6 @@ private:
     void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
     void fail_link(Link& link, int error, const char* what) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::string describe(const Link& link, const char* what, int error, std::string_view advice) const LINNET_REQUIRES(token_);
-    [[nodiscard]] std::string interface_of(const InetAddress& local) const;
     unsigned poll_hot(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned handle(Link& link, std::uint32_t events, unsigned budget) noexcept LINNET_REQUIRES(token_);
@@ -83,19 +82,15 @@ private:
 
     // ---- before the first link (setup.cc) ----
     [[nodiscard]] Status check_descriptors();
-    [[nodiscard]] Status choose_interfaces();
     [[nodiscard]] Status listen_everywhere();
     [[nodiscard]] int listen_at_port(std::span<AddressVerdict* const> where, unsigned port);
     [[nodiscard]] Status watch_listeners();
 
     // ---- which address of a peer (addresses.cc) ----
-    [[nodiscard]] std::string refusal_of_route(const InetAddress& to) const;
-    [[nodiscard]] bool near(const InetAddress& to) const noexcept;
-    [[nodiscard]] bool own(const InetAddress& to) const noexcept;
+    [[nodiscard]] AddressList addresses_of(const wire::EndpointName& name) const noexcept;
     void order_calls(const Link& link, const AddressList& list, Calls& calls) const LINNET_REQUIRES(token_);
     void call_next(Link& link) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool make_call(Link& link) noexcept LINNET_REQUIRES(token_);
-    void set_call_deadline(Link& link, Nanos longest) noexcept LINNET_REQUIRES(token_);
     void call_failed(Link& link, Status why, std::string text) noexcept LINNET_REQUIRES(token_);
     void remember(const Link& link) noexcept LINNET_REQUIRES(token_);
 
@@ -148,7 +143,7 @@ private:
     unsigned listener_count_{0};
     unsigned given_port_{0};   // by a transport opened before, in the name, which has room for one; 0: none
     TcpSocketOptions socket_options_;
-    std::vector<AddressVerdict> addresses_;
+    OwnAddresses own_;
     unsigned hot_limit_{0};
     Nanos connect_timeout_{};
 

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/eventually.h"
 #include "support/test_log.h"
 #include "sys/system_clock.h"
 
@@ -19,17 +20,8 @@ namespace linnet {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::eventually;
 using testing::test_log;
-
-template <class Condition>
-bool eventually(Condition condition, Nanos bound = 20s)
-{
-    const TimePoint end = monotonic_now() + bound;
-    while (!condition() && monotonic_now() < end) {
-        std::this_thread::sleep_for(100us);
-    }
-    return condition();
-}
 
 // Done at its `turns`th run.
 struct Counted : Task {
