@@ -3,7 +3,7 @@ dnl Copyright (c) 2026 the Linnet authors
 dnl LINNET_TOOLS: CLI11 and nlohmann-json, which the programs in tools/ are written with; without them they are not built.
 
 AC_DEFUN([LINNET_TOOLS], [
-    AC_ARG_ENABLE([tools], [AS_HELP_STRING([--disable-tools], [do not build linnet-top])], [], [enable_tools=check])
+    AC_ARG_ENABLE([tools], [AS_HELP_STRING([--disable-tools], [do not build linnet-top and linnet-info])], [], [enable_tools=check])
     linnet_tools=no
     AS_IF([test "$enable_tools" != no], [
         AC_LANG_PUSH([C++])
@@ -16,5 +16,5 @@ AC_DEFUN([LINNET_TOOLS], [
     AS_IF([test "$enable_tools" = yes && test "$linnet_tools" = no],
         [AC_MSG_ERROR([--enable-tools: CLI11 or nlohmann-json is missing (Debian: libcli11-dev nlohmann-json3-dev)])])
     AM_CONDITIONAL([HAVE_TOOL_HEADERS], [test "$linnet_tools" = yes])
-    LINNET_REPORT([linnet-top], [$linnet_tools], [libcli11-dev nlohmann-json3-dev])
+    LINNET_REPORT([linnet-top, linnet-info], [$linnet_tools], [libcli11-dev nlohmann-json3-dev])
 ])

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// linnet-info: which ways messages have out of this host, why others are closed, and what would make them faster.
+#include <cstdio>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "info_view.h"
+
+namespace linnet::tools {
+namespace {
+
+struct Options {
+    bool json{false};
+    std::string peer;
+    unsigned port{0};
+};
+
+int complain(const std::string& what)
+{
+    std::fprintf(stderr, "linnet-info: %s\n", what.c_str());
+    return 2;
+}
+
+int run(const Options& options)
+{
+    const Log log{LogLevel::kWarn, [](void*, LogLevel, const char* line) noexcept { std::fprintf(stderr, "linnet-info: %s\n", line); }, nullptr};
+    Settings settings;
+    std::string error;
+    if (failed(settings.load_environment(log, error))) {
+        return complain(error);
+    }
+    std::optional<InetAddress> peer;
+    if (!options.peer.empty()) {
+        peer = look_up(options.peer, static_cast<std::uint16_t>(options.port), error);
+        if (!peer) {
+            return complain(options.peer + ": " + error);
+        }
+    }
+    auto facts = read_host_facts(log);
+    if (!facts.ok()) {
+        return 2;   // it said why
+    }
+    InfoReport report;
+    report.facts = std::move(*facts);
+    report.addresses = check_addresses(settings, error);
+    if (!error.empty()) {
+        return complain(error);
+    }
+    report.transports_setting = settings.text(SettingId::kTransports);
+    report.transports = check_transports(settings);
+    report.sizes = size_ranges(settings);
+    report.advice = advise(report.facts, report.addresses, settings);
+    if (peer) {
+        report.peer = check_peer(*peer, settings, report.transports);
+    }
+    std::printf("%s\n", (options.json ? info_json(report) : info_text(report)).c_str());
+    const auto works = [](const auto& t) { return t.usable; };
+    const bool any = peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)
+                          : std::any_of(report.transports.begin(), report.transports.end(), works);
+    return std::fflush(stdout) != 0 ? 2 : any ? 0 : 1;
+}
+
+}   // namespace
+}   // namespace linnet::tools
+
+int main(int argc, char** argv)
+{
+    linnet::tools::Options options;
+    CLI::App app{"Shows which transports and interfaces Linnet can use on this host, and towards a peer; what the others lack; and which settings would help."};
+    app.name("linnet-info");
+    app.add_flag("-j,--json", options.json, "Print one JSON document instead of text");
+    app.add_option("peer", options.peer, "A host name or address: show the ways to it, too");
+    app.add_option("-p,--port", options.port, "Call this TCP port of the peer, to see whether it can be reached")->check(CLI::Range(1u, 65535u));
+    CLI11_PARSE(app, argc, argv);
+    if (options.port != 0 && options.peer.empty()) {
+        std::fputs("linnet-info: --port needs a peer\n", stderr);
+        return 2;
+    }
+    return linnet::tools::run(options);
+}
