@@ -126,7 +126,8 @@ void interface(List& list, const Nic& nic, bool polled_by_kernel)
                         "short messages wait for the interrupt; more interrupts per second are the price"});
     }
     if (nic.rx_ring && nic.rx_ring_max && *nic.rx_ring < std::min(*nic.rx_ring_max, kSmallRing)) {
-        list.push_back({name, "receive ring of " + std::to_string(*nic.rx_ring), "ethtool -G " + name + " rx " + std::to_string(std::min(*nic.rx_ring_max, kSmallRing)),
+        const std::string longer = std::to_string(std::min(*nic.rx_ring_max, kSmallRing));
+        list.push_back({name, "receive ring of " + std::to_string(*nic.rx_ring), "ethtool -G " + name + " rx " + longer,
                         "a burst from several senders finds no place and is lost"});
     }
     if (nic.device && !polled_by_kernel) {
