@@ -2,14 +2,17 @@
 # Copyright (c) 2026 the Linnet authors
 # checks: facts about the tree and about what was built
 
-tree_checks = \
+# What depends on the compiler, and what on the sources alone.
+built_checks = \
     checks/check_headers \
-    checks/check_layers \
     checks/check_links \
+    checks/check_symbols
+tree_checks = \
+    $(built_checks) \
+    checks/check_layers \
     checks/check_man \
     checks/check_model \
     checks/check_style \
-    checks/check_symbols \
     checks/check_tally
 dist_check_SCRIPTS += $(tree_checks)
 EXTRA_DIST += checks/tree.py
