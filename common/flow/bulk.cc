@@ -99,6 +99,18 @@ BulkTx::Picked BulkTx::pick(Stamp now) noexcept
     return {fresh, fresh->next++, false};
 }
 
+TrainTx* BulkTx::pick_next(std::uint32_t train, std::uint32_t limit) noexcept
+{
+    TrainTx* const t = find(train);
+    if (wanted_ != 0 || t == nullptr || t->next + 1u >= t->blocks || !before(used_ + 1, limit)) {
+        return nullptr;
+    }
+    ++used_;
+    --unsent_;
+    ++t->next;
+    return t;
+}
+
 void BulkTx::not_sent(std::uint32_t train, unsigned index) noexcept
 {
     if (TrainTx* const t = find(train); t != nullptr) {
@@ -263,6 +275,14 @@ bool BulkRx::placed(TrainRx& t, unsigned index, TimePoint now, Nanos window, con
     }
     look_for_holes(t, now, window, in_order_path);
     return false;
+}
+
+void BulkRx::placed_next(TrainRx& t) noexcept
+{
+    t.got.add(t.frontier);
+    ++t.frontier;
+    ++t.received;
+    ++seen_;
 }
 
 void BulkRx::finish(TrainRx& t) noexcept

@@ -87,6 +87,9 @@ public:
     // Blocks asked for again need no credit: theirs was lost with them.
     [[nodiscard]] bool can_send(std::uint32_t limit) const noexcept { return wanted_trains() || (unsent_ != 0 && before(used_, limit)); }
     [[nodiscard]] Picked pick(Stamp now) noexcept;
+    // Another full block of the train that pick() took one of, if it is as good as pick() again and neither the last of the train nor that of the credit; null:
+    // ask pick().
+    [[nodiscard]] TrainTx* pick_next(std::uint32_t train, std::uint32_t limit) noexcept;
     void not_sent(std::uint32_t train, unsigned index) noexcept;
 
     [[nodiscard]] bool plausible(std::uint32_t ack, std::uint64_t sack) const noexcept;
@@ -162,6 +165,10 @@ public:
     [[nodiscard]] Arrived arrive(std::uint32_t number, const wire::BlockHead& head, std::size_t payload_bytes, Pool<TrainRx>& pool) noexcept;
     // The block is in place. `echo`: the newest of our stamps that its sender had seen. True: the train is complete.
     bool placed(TrainRx& t, unsigned index, TimePoint now, Nanos window, const Stamp* echo, bool in_order_path) noexcept;
+    // Whether the block after the highest may come in a row: nothing is missing before it, nothing is asked for, and it is not the last.
+    [[nodiscard]] static bool in_row(const TrainRx& t) noexcept { return t.received == t.frontier && t.asked_below == 0 && t.frontier + 1 < t.blocks; }
+    // It came, and is in place.
+    void placed_next(TrainRx& t) noexcept;
     // Take a complete train out; it is acknowledged from now on.
     void finish(TrainRx& t) noexcept;
     // Time has passed: mark pulls as owed.

@@ -17,5 +17,6 @@ liblinnet_flow_la_SOURCES = \
     flow/numbers.h \
     flow/produce.cc \
     flow/receive.cc \
+    flow/rows.cc \
     flow/timers.cc \
     flow/timing.h

@@ -136,6 +136,7 @@ void Machine::close(ConnectionId id) noexcept
         return;
     }
     c->phase = Connection::Phase::kClosing;
+    row_ = {};
     const auto unlink = [c]<int N>(std::integral_constant<int, N>) {
         if (static_cast<ListLinkOf<N>&>(*c).linked()) {
             IntrusiveList<Connection, ListLinkOf<N>>::remove(*c);
@@ -176,7 +177,8 @@ Event Machine::take_back(ConnectionId id) noexcept
         while (TrainRx* const t = c->bulk->rx.take_any()) {
             const bool landing = t->landing_known;
             const std::size_t whole = std::size_t{t->got.count_leading(t->blocks)} * t->block_bytes;
-            e = {.kind = Event::Kind::kTrainDone, .connection = id, .cookie = t->cookie, .landed = std::min(whole, t->landed()), .ok = false};
+            e = {.kind = Event::Kind::kTrainDone, .connection = id, .cookie = t->cookie, .landed = std::min(whole, t->landed()), .bytes = t->bytes,
+                 .part = t->part, .ok = false};
             trains_rx_.destroy(*t);
             if (landing) {
                 return e;
@@ -291,7 +293,7 @@ Event Machine::bulk_event(Connection& c) noexcept
 {
     Bulk& b = *c.bulk;
     if (TrainRx* const t = b.finished.pop_front(); t != nullptr) {
-        const Event e{.kind = Event::Kind::kTrainDone, .connection = c.id, .cookie = t->cookie, .landed = t->landed()};
+        const Event e{.kind = Event::Kind::kTrainDone, .connection = c.id, .cookie = t->cookie, .landed = t->landed(), .bytes = t->bytes, .part = t->part};
         trains_rx_.destroy(*t);
         return e;
     }

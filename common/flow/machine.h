@@ -87,6 +87,8 @@ struct Event {
     ConnectionId connection{};
     void* cookie{nullptr};      // kBulkSent: of give_bulk(); kTrainDone: of land()
     std::size_t landed{0};      // kTrainDone: bytes in place, counted from the start
+    std::size_t bytes{0};       // kTrainDone: of the train
+    std::uint16_t part{0};      // kTrainDone: of its packet
     bool ok{true};              // false only from take_back()
 };
 
@@ -111,7 +113,8 @@ public:
         std::uint32_t bulk_share{256};         // most blocks lent to one peer (a lane's most is its window)
         unsigned trains_open{4};               // per connection and direction
         std::uint32_t trains{64};              // records in all, each direction
-        std::uint32_t ack_every{8};            // frames
+        std::uint32_t ack_every{8};            // lane frames
+        std::uint32_t ack_every_block{96};     // nothing waits for those but the sender's probe
         unsigned quantum{32};                  // data frames of one connection in a row: one GSO send
         bool crc{false};
         Timing timing;
@@ -166,6 +169,10 @@ public:
 
     // ---- receiving ----
     [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now) noexcept;
+    // Right after a receive() of a block that was put in its place: is `frame`, which arrived with it, its successor, with a head that says nothing new? Then
+    // it is taken, at a fraction of the price. False: ask receive(). All frames of the row must still be in memory; end_row() follows the last.
+    [[nodiscard]] bool receive_next(std::span<const std::byte> frame) noexcept;
+    void end_row(TimePoint now) noexcept;
     // More of the lane, kept since it came too early. Valid until the next receive() or more_lane().
     [[nodiscard]] bool more_lane(ConnectionId id, std::span<const std::byte>& bytes) noexcept;
     // The answer to Received::landing; places the block that asked. `to` null or room short: the rest is discarded.
@@ -225,6 +232,7 @@ private:
     [[nodiscard]] static std::uint64_t frame_mac(const SipKey& key, const wire::FrameHead& h, std::span<const std::byte> extra,
                                                  std::span<const std::byte> payload) noexcept;
     void data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept;
+    [[nodiscard]] std::size_t next_blocks(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept;
     void pull_frame(Connection& c, TrainRx& t, TimePoint now, TxFrame& f) noexcept;
 
     // ---- receiving (receive.cc) ----
@@ -237,6 +245,7 @@ private:
     [[nodiscard]] Drop receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept;
     [[nodiscard]] Drop receive_reset(const wire::FrameHead& h) noexcept;
     void place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept;
+    void begin_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept;
     void data_arrived(Connection& c, bool at_once, TimePoint now) noexcept;
     void release_shown() noexcept;
     void lend(Connection& c) noexcept;
@@ -256,6 +265,15 @@ private:
     FramePool::Index lent_out_{FramePool::kNone};   // what the last more_lane() showed
     std::span<const std::byte> pending_payload_;    // of the block that waits for land()
     unsigned pending_index_{0};
+    struct Row {
+        Connection* connection{nullptr};      // null: there is none
+        TrainRx* train{nullptr};
+        std::span<const std::byte> heads;     // of the frame that began it
+        std::size_t payload_bytes{0};
+        std::uint32_t left{0};                // that may still join it
+        std::uint32_t joined{0};
+    };
+    Row row_;
 
     std::vector<std::unique_ptr<Connection>> table_;
     std::vector<std::uint32_t> free_;

@@ -110,6 +110,7 @@ void Machine::release_shown() noexcept
 Received Machine::receive(std::span<const std::byte> frame, TimePoint now) noexcept
 {
     release_shown();
+    end_row(now);
     ++stats_.frames_in;
     Received r;
     wire::FrameHead h;
@@ -131,7 +132,10 @@ Received Machine::receive(std::span<const std::byte> frame, TimePoint now) noexc
     take_head(*c, h, now);
     switch (h.kind) {
         case wire::FrameKind::kLane: receive_lane(*c, h, body, now, r); break;
-        case wire::FrameKind::kBlock: receive_block(*c, h, body, now, r); break;
+        case wire::FrameKind::kBlock:
+            receive_block(*c, h, body, now, r);
+            begin_row(*c, h, frame);
+            break;
         case wire::FrameKind::kPull:
             if (const Drop pull = receive_pull(*c, h, body, now); pull != Drop::kNone) {
                 drop(r, pull);
@@ -304,7 +308,8 @@ void Machine::data_arrived(Connection& c, bool at_once, TimePoint now) noexcept
     const std::uint32_t open = c.line.open();
     const std::uint32_t known = c.told_limit - c.line.seen();
     const bool short_of_credit = known < open / 2 || known > open;
-    if (at_once || c.since_ack >= config_.ack_every || short_of_credit) {
+    const std::uint32_t every = c.lane != nullptr ? config_.ack_every : config_.ack_every_block;
+    if (at_once || c.since_ack >= every || short_of_credit) {
         want_ack(c);
     } else if (!c.ack_owed && !static_cast<ListLinkOf<4>&>(c).linked()) {
         c.ack_due = now + config_.timing.ack_delay;
@@ -407,8 +412,10 @@ void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const s
         c.bulk->finished.push_back(t);
         queue_event(c);
     } else {
-        const Nanos patience = probe_timeout(config_.timing, c.rtt, c.peer_polls, 0);
-        c.pull_at = std::min({c.pull_at, t.gap_due, now + patience});
+        if (c.pull_at == TimePoint::max()) {
+            c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls, 0);   // a later one is found out when it comes
+        }
+        c.pull_at = std::min(c.pull_at, t.gap_due);
         if (t.ask) {
             want_control(c);
         }

@@ -83,7 +83,6 @@ public:
     IntrusiveList<SendRequest> open_sends LINNET_GUARDED_BY(lock);    // every incomplete send
     IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
     IntrusiveQueue<SendRequest> bulk_queue LINNET_GUARDED_BY(lock);   // sends with granted bytes to send
-    bool bulk_busy LINNET_GUARDED_BY(lock) = false;                   // the link holds a bulk packet of ours
     TxBlock* uncopied LINNET_GUARDED_BY(lock) = nullptr;              // the lane still points into a user's buffer: see Proto::on_lane_written
     SendRequest* uncopied_request LINNET_GUARDED_BY(lock) = nullptr;
     IntrusiveQueue<SendRequest> stalled LINNET_GUARDED_BY(lock);      // active messages that wait for credit

@@ -188,6 +188,7 @@ private:
     void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     Status finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept;
     void arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept;
+    static void queue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void pump_bulk(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     bool send_chunk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     static void unqueue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);

@@ -164,7 +164,6 @@ void Proto::on_bulk_down(session::Session& s) noexcept
 {
     Peer& peer = peer_of(s);
     MutexLock guard{peer.lock};
-    peer.bulk_busy = false;
     SendRequest* next = nullptr;
     for (SendRequest* r = peer.open_sends.front(); r != nullptr; r = next) {
         next = peer.open_sends.next(*r);
@@ -176,10 +175,7 @@ void Proto::on_bulk_down(session::Session& s) noexcept
         }
         r->staged = 0;
         r->grant.next = r->grant.begin;
-        if (r->grant.end != 0 && !r->in_bulk_queue) {
-            r->in_bulk_queue = true;
-            peer.bulk_queue.push_back(*r);
-        }
+        queue_bulk(peer, *r);
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
         if (r->next < r->end) {
@@ -203,10 +199,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
         if (!wrong) {
             r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get()};
             r->staged = 0;
-            if (!r->in_bulk_queue) {
-                r->in_bulk_queue = true;
-                peer.bulk_queue.push_back(*r);
-            }
+            queue_bulk(peer, *r);
             pump_bulk(peer);
         }
     }
@@ -215,19 +208,24 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
     }
 }
 
+// It has something to send and nothing on the way: of each message one packet at a time, of several messages as many as the link takes.
+void Proto::queue_bulk(Peer& peer, SendRequest& r) noexcept
+{
+    if (!r.in_bulk_queue && !r.in_flight && r.grant.next < r.grant.end) {
+        r.in_bulk_queue = true;
+        peer.bulk_queue.push_back(r);
+    }
+}
+
 void Proto::pump_bulk(Peer& peer) noexcept
 {
-    while (!peer.bulk_busy) {
-        SendRequest* const r = peer.bulk_queue.front();
-        if (r == nullptr || !send_chunk(peer, *r)) {
+    while (SendRequest* const r = peer.bulk_queue.front()) {
+        if (!send_chunk(peer, *r)) {
             return;
         }
         SendRequest* const front = peer.bulk_queue.pop_front();   // it is `r`; others get their turn
-        if (front->grant.next < front->grant.end || front->in_flight) {
-            peer.bulk_queue.push_back(*front);
-        } else {
-            front->in_bulk_queue = false;
-        }
+        front->in_bulk_queue = false;
+        queue_bulk(peer, *front);
     }
 }
 
@@ -235,7 +233,7 @@ void Proto::pump_bulk(Peer& peer) noexcept
 bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
 {
     GrantState& g = r.grant;
-    std::size_t bytes = std::min<std::uint64_t>(config_.bulk_chunk, g.end - g.next);
+    std::size_t bytes = std::min<std::uint64_t>(std::max(config_.bulk_chunk, layer_->bulk_packet(peer)), g.end - g.next);
     if (g.max_packet != 0) {
         bytes = std::min<std::size_t>(bytes, g.max_packet);
     }
@@ -271,7 +269,6 @@ bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
     }
     g.next += bytes;
     r.in_flight = sent == Status::kInProgress;
-    peer.bulk_busy = r.in_flight;
     return true;
 }
 
@@ -310,17 +307,16 @@ void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
     auto& r = *static_cast<SendRequest*>(cookie);
     MutexLock guard{peer.lock};
     r.in_flight = false;
-    peer.bulk_busy = false;
-    const bool ended = r.ended;
-    if (ended) {
-        unqueue_bulk(peer, r);
-        finish_send(peer, r, r.end_status);
-    }
     if (!ok) {
+        if (r.ended) {
+            finish_send(peer, r, r.end_status);
+        }
         return;   // on_bulk_down() or on_peer_down() follows
     }
-    if (!ended && r.in_bulk_queue && r.grant.next >= r.grant.end) {
-        unqueue_bulk(peer, r);   // it was in there only because its last packet was on its way
+    if (r.ended) {
+        finish_send(peer, r, r.end_status);
+    } else {
+        queue_bulk(peer, r);
     }
     pump_bulk(peer);
 }

@@ -237,6 +237,12 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     return sent == Status::kPeerDown ? Status::kAgain : sent;   // the link died; on_bulk_down() comes, then a new grant
 }
 
+std::size_t SessionLayer::bulk_packet(const Session& s) const noexcept
+{
+    const LinkState& link = s.links_[s.links_[1].port != nullptr ? 1 : 0];
+    return link.port != nullptr ? link.port->transport().caps().bulk_packet : 0;
+}
+
 bool SessionLayer::is_near(const Session& s) const noexcept { return s.lane_up() && s.links_[0].port->transport().caps().latency <= kNear; }
 
 bool SessionLayer::offer(Session& s, std::size_t bytes) noexcept { return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes); }

@@ -91,6 +91,8 @@ public:
         return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
     }
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
+    // TransportCaps::bulk_packet of the link that send_bulk() would take; 0: none is up.
+    [[nodiscard]] std::size_t bulk_packet(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
     // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.

@@ -41,6 +41,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     bool direct_links;            // links come up without a hello: both ends are this process
     Nanos latency;                // prior: half round trip of an empty packet
     double bytes_per_ns;          // prior: stream rate
+    std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
 };
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded. Both spans are borrowed until the packet is acknowledged or its

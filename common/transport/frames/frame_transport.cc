@@ -39,6 +39,7 @@ FrameTransport::FrameTransport(std::unique_ptr<FramePort> port, const TransportC
     caps_.lane_packet_max = kLanePacketMax;
     caps_.separate_bulk = true;
     caps_.direct_links = false;
+    caps_.bulk_packet = 16u << 20;   // one of a message at a time: the next would wait for a round trip
 }
 
 FrameTransport::~FrameTransport() { shutdown(); }
@@ -63,7 +64,9 @@ void FrameTransport::make_channel(unsigned number)
     config.frame_bytes = bytes;
     config.ring_frames = ch->limits.ring_frames;
     config.control_reserve = std::min(config.control_reserve, config.ring_frames / 4);
-    config.trains_open = 1;   // the sink gets one bulk packet after the other
+    config.trains_open = kBulkPackets;
+    config.trains = 128;
+    config.bulk_share = 1024;
     config.quantum = std::min<unsigned>(ch->limits.burst, kBatch);
     config.timing.keep_alive = settings_.duration(SettingId::kPeerTimeout);
     MutexLock lock{ch->lock};
@@ -153,8 +156,8 @@ void FrameTransport::shutdown() noexcept
 
 // ---- ending ----
 
-// Nothing of it is sent, received or written to the user's memory any more.
-void FrameTransport::close_connection(Link& link, LinkEnd* end) noexcept
+// Nothing of it is sent, received or written to the user's memory any more. `leaving`: bulk packets that are the caller's again.
+void FrameTransport::close_connection(Link& link, std::unique_ptr<BulkQueue>* leaving) noexcept
 {
     if (link.connection.value == 0) {
         return;
@@ -167,15 +170,14 @@ void FrameTransport::close_connection(Link& link, LinkEnd* end) noexcept
     ch.links[static_cast<std::uint32_t>(link.connection.value)] = nullptr;
     ch.machine->close(link.connection);
     for (flow::Event e = ch.machine->take_back(link.connection); e.kind != flow::Event::Kind::kNone; e = ch.machine->take_back(link.connection)) {
-        if (e.kind == flow::Event::Kind::kTrainDone && end != nullptr) {
-            end->body.landed += e.landed;
+        if (e.kind == flow::Event::Kind::kTrainDone) {
+            static_cast<BulkIn*>(e.cookie)->part_ended(e);
         }
     }
     if (link.number < ch.tx.size() && ch.tx[link.number].id == link.id) {
         Tx& tx = ch.tx[link.number];
-        if (end != nullptr) {
-            end->cookie = tx.cookie;
-            end->cookie_held = tx.bulk_open;
+        if (leaving != nullptr) {
+            *leaving = std::move(tx.bulk);
         }
         tx = Tx{};
     }
@@ -187,7 +189,9 @@ void FrameTransport::end_link(Link& link, bool report, Status why, std::string_v
 {
     LinkEnd end{link.id, link.peer, link.role, link.up(), link.body, nullptr, false};
     report = report && link.state != LinkState::kFree;
-    close_connection(link, &end);
+    std::unique_ptr<BulkQueue> leaving;
+    close_connection(link, &leaving);
+    const std::unique_ptr<BulkArrivals> arriving = std::move(link.bulk);
     open_done(link);
     if (link.state == LinkState::kAwaitConfirm) {
         --half_open_;
@@ -201,6 +205,16 @@ void FrameTransport::end_link(Link& link, bool report, Status why, std::string_v
     link.calls.reset();
     link.state = LinkState::kFree;
     links_.retire(link);
+    for (unsigned i = 0; arriving != nullptr && i < arriving->size(); ++i) {
+        if (const BulkIn& p = (*arriving)[i]; p.open) {
+            sink_->on_bulk_end(end.id, end.peer, p.landing.cookie, p.in_place(), false);
+        }
+    }
+    for (unsigned i = 0; leaving != nullptr && i < leaving->count; ++i) {
+        if (const BulkOut& p = leaving->at(i); !p.over) {
+            sink_->on_bulk_sent(end.peer, p.cookie, false);
+        }
+    }
     tell_end(*sink_, end, report, why, text);
 }
 

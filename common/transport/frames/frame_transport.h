@@ -100,7 +100,7 @@ private:
     [[nodiscard]] Channel& channel_of(const Link& link) noexcept { return *channels_[link.channel]; }
     [[nodiscard]] static Link* link_of(const Channel& ch, flow::ConnectionId id) noexcept LINNET_REQUIRES(ch.lock);
     void end_link(Link& link, bool report, Status why, std::string_view text) noexcept LINNET_REQUIRES(token_);
-    void close_connection(Link& link, LinkEnd* end) noexcept LINNET_REQUIRES(token_);
+    void close_connection(Link& link, std::unique_ptr<BulkQueue>* leaving) noexcept LINNET_REQUIRES(token_);
     void gone(Link& link) noexcept LINNET_REQUIRES(token_);
     void say_goodbye(Channel& ch, const Link& link) noexcept LINNET_REQUIRES(token_, ch.lock);
     void repeat_goodbyes(TimePoint now) noexcept LINNET_REQUIRES(token_);
@@ -157,8 +157,8 @@ private:
     // ---- sending (send.cc) ----
     [[nodiscard]] static bool write_packet(Channel& ch, Tx& tx, const LanePacket& packet, bool& cut) noexcept LINNET_REQUIRES(ch.lock);
     [[nodiscard]] static bool write_rest(Channel& ch, Tx& tx) noexcept LINNET_REQUIRES(ch.lock);
-    [[nodiscard]] static Status give_part(Channel& ch, Tx& tx) noexcept LINNET_REQUIRES(ch.lock);
-    [[nodiscard]] static bool bulk_sent(Channel& ch, Tx& tx) noexcept LINNET_REQUIRES(ch.lock);
+    static void give_parts(Channel& ch, Tx& tx) noexcept LINNET_REQUIRES(ch.lock);
+    [[nodiscard]] static bool bulk_sent(Channel& ch, Tx& tx, BulkOut& packet) noexcept LINNET_REQUIRES(ch.lock);
 
     const std::unique_ptr<FramePort> port_;
     TransportCaps caps_;

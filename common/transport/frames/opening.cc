@@ -177,9 +177,14 @@ bool FrameTransport::ready_to_send(Link& link, std::uint32_t peer_incarnation, s
     const std::size_t frame_bytes = std::min(port_->frame_bytes(link.route), peer_frame_bytes);
     Channel& ch = channel_of(link);
     MutexLock lock{ch.lock};
+    std::unique_ptr<BulkQueue> leaving;
     try {
         if (link.number >= ch.tx.size()) {
             ch.tx.resize(link.number + 1);
+        }
+        if (link.role == LinkRole::kBulk) {
+            leaving = std::make_unique<BulkQueue>();
+            link.bulk = std::make_unique<BulkArrivals>();
         }
     } catch (const std::bad_alloc&) {
         return false;
@@ -189,6 +194,7 @@ bool FrameTransport::ready_to_send(Link& link, std::uint32_t peer_incarnation, s
     tx = Tx{};
     tx.id = link.id;
     tx.connection = link.connection;
+    tx.bulk = std::move(leaving);
     return true;
 }
 

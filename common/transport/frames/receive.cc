@@ -42,7 +42,12 @@ unsigned FrameTransport::handle(Channel& ch, std::span<const RxFrame> frames) no
                 if (!r.lane.empty() || r.landing != nullptr || r.drop == flow::Drop::kUnknown) {
                     break;
                 }
+                while (i < frames.size() && ch.machine->receive_next(frames[i].bytes)) {
+                    ++i;
+                    ++done;
+                }
             }
+            ch.machine->end_row(now_);
             link = link_of(ch, r.connection);
         }
         if (r.drop == flow::Drop::kUnknown) {
@@ -193,42 +198,51 @@ std::size_t FrameTransport::feed_body(Link& link, std::span<const std::byte> byt
 
 // ---- bulk ----
 
-// Trains come one after the other: a packet is over before the next one begins, and so is each of its parts.
+// Several packets, and several parts of one, arrive at a time; each part is one train, and begins with whichever of its blocks comes first.
 void FrameTransport::train_begins(Channel& ch, Link& link, const flow::Received& r) noexcept
 {
     const LinkId id = link.id;
     const wire::BulkHead head = *r.landing;
-    const bool begins = r.part == 0 && !link.body.in_body;
-    const bool goes_on = r.part != 0 && link.body.in_body && r.part == link.bulk.next_part && std::memcmp(&head, &link.bulk.head, sizeof head) == 0;
-    if (!begins && !goes_on) {
+    BulkArrivals& arrivals = *link.bulk;
+    const auto same = [&head](const BulkIn& p) { return p.open && std::memcmp(&p.head, &head, sizeof head) == 0; };
+    auto packet = std::find_if(arrivals.begin(), arrivals.end(), same);
+    const bool fresh = packet == arrivals.end();
+    if (fresh) {
+        packet = std::find_if(arrivals.begin(), arrivals.end(), [](const BulkIn& p) { return !p.open; });
+    }
+    const std::size_t whole = head.body_bytes.get();
+    if (packet == arrivals.end() || (fresh ? 0 : packet->begun) + r.part_bytes > whole) {
         counters_.add(Counter::kProtocolErrors);
-        end_link(link, true, Status::kProtocol, describe(link, "received bulk data out of its order", 0));
+        end_link(link, true, Status::kProtocol, describe(link, "received bulk data that cannot be", 0));
         return;
     }
-    if (begins) {
+    if (fresh) {
         const Landing landing = sink_->on_bulk_begin(id, link.peer, head);
         if (link.id != id || closed_) {
             return;
         }
-        link.body = {true, landing, head.body_bytes.get(), 0};
-        link.bulk = {head, 0};
+        *packet = BulkIn{};
+        packet->open = true;
+        packet->head = head;
+        packet->landing = landing;
+        packet->left = whole;
     }
-    ++link.bulk.next_part;
-    const Landing& to = link.body.landing;
+    packet->begun += r.part_bytes;
+    packet->part_bytes = r.part == 0 ? r.part_bytes : r.part_offset / r.part;
+    const Landing& to = packet->landing;
     const std::size_t at = std::min<std::size_t>(r.part_offset, to.room);
-    void* const bytes = reinterpret_cast<void*>(std::uintptr_t{r.part_bytes});   // comes back when the part is there
     MutexLock lock{ch.lock};
-    ch.machine->land(r, at < to.room ? to.to + at : nullptr, to.room - at, bytes, now_);
+    ch.machine->land(r, at < to.room ? to.to + at : nullptr, to.room - at, &*packet, now_);
 }
 
 void FrameTransport::train_done(Link& link, const flow::Event& e) noexcept
 {
-    RxBody& body = link.body;
-    body.landed += e.landed;
-    body.body_left -= std::min<std::size_t>(reinterpret_cast<std::uintptr_t>(e.cookie), body.body_left);
-    if (body.body_left == 0 && body.in_body) {
-        const RxBody whole = std::exchange(body, {});
-        sink_->on_bulk_end(link.id, link.peer, whole.landing.cookie, whole.landed, true);
+    BulkIn& packet = *static_cast<BulkIn*>(e.cookie);
+    packet.left -= e.bytes;
+    packet.part_done(e.part);
+    if (packet.left == 0) {
+        packet.open = false;
+        sink_->on_bulk_end(link.id, link.peer, packet.landing.cookie, std::min<std::size_t>(packet.landing.room, packet.head.body_bytes.get()), true);
     }
 }
 

@@ -66,16 +66,25 @@ SendResult FrameTransport::send_lane(LinkId id, std::span<const LanePacket> batc
     return result;
 }
 
-// The next part of the packet that is borrowed.
-Status FrameTransport::give_part(Channel& ch, Tx& tx) noexcept
+// What the machine takes of the packets that are borrowed, in their order: the trains of the next one follow those of the last without a pause.
+void FrameTransport::give_parts(Channel& ch, Tx& tx) noexcept
 {
     flow::Machine& m = *ch.machine;
     const std::size_t block = m.block_payload(tx.connection);
-    const std::size_t bytes = wire::train_bytes(tx.payload.size(), block, tx.part);
-    const std::size_t from = wire::train_offset(block, tx.part);
-    const Status s = m.give_bulk(tx.connection, tx.head, tx.payload.subspan(std::min(from, tx.payload.size()), bytes), nullptr, tx.part);
-    tx.part_waits = s == Status::kAgain;
-    return s;
+    tx.part_waits = false;
+    for (unsigned i = 0; i < tx.bulk->count; ++i) {
+        for (BulkOut& p = tx.bulk->at(i); !p.given;) {
+            const std::size_t from = wire::train_offset(block, p.part);
+            const std::size_t bytes = wire::train_bytes(p.payload.size(), block, p.part);
+            if (m.give_bulk(tx.connection, p.head, p.payload.subspan(from, bytes), &p, p.part) != Status::kInProgress) {
+                tx.part_waits = true;
+                return;
+            }
+            ++p.part;
+            ++p.on_the_way;
+            p.given = wire::train_offset(block, p.part) >= p.payload.size();
+        }
+    }
 }
 
 Status FrameTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
@@ -87,35 +96,35 @@ Status FrameTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::spa
         return Status::kPeerDown;
     }
     Tx& tx = ch.tx[number];
-    if (tx.bulk_open) {
+    if (!tx.takes_bulk()) {
         tx.notify = true;
         return Status::kAgain;
     }
-    tx.head = head;
-    tx.payload = payload;
-    tx.cookie = cookie;
-    tx.part = 0;
-    const Status s = give_part(ch, tx);
-    tx.part_waits = false;
-    if (s != Status::kInProgress) {
-        tx.notify = tx.notify || s == Status::kAgain;
-        return s;
+    BulkOut& p = tx.bulk->add();
+    p.head = head;
+    p.payload = payload;
+    p.cookie = cookie;
+    give_parts(ch, tx);
+    if (p.on_the_way == 0) {   // no record for its first train
+        tx.bulk->drop_last();
+        tx.part_waits = false;
+        tx.notify = true;
+        return Status::kAgain;
     }
-    tx.bulk_open = true;
     flush(ch, clock_.now());
     return Status::kInProgress;
 }
 
-// A part has arrived at the peer. True: it was the last one, and the packet is the caller's again.
-bool FrameTransport::bulk_sent(Channel& ch, Tx& tx) noexcept
+// A part has arrived at the peer. True: the packet has, and is the caller's again.
+bool FrameTransport::bulk_sent(Channel& ch, Tx& tx, BulkOut& packet) noexcept
 {
-    ++tx.part;
-    if (wire::train_offset(ch.machine->block_payload(tx.connection), tx.part) < tx.payload.size()) {
-        static_cast<void>(give_part(ch, tx));
-        return false;
+    --packet.on_the_way;
+    packet.over = packet.given && packet.on_the_way == 0;
+    tx.bulk->drop_over();
+    if (tx.part_waits) {
+        give_parts(ch, tx);
     }
-    tx.bulk_open = false;
-    return true;
+    return packet.over;
 }
 
 // ---- what the machine has to tell ----
@@ -145,16 +154,17 @@ unsigned FrameTransport::take_events(Channel& ch) noexcept
             if (link->number < ch.tx.size() && ch.tx[link->number].id == link->id) {
                 Tx& tx = ch.tx[link->number];
                 if (e.kind == flow::Event::Kind::kBulkSent) {
-                    cookie = tx.cookie;
-                    sent = bulk_sent(ch, tx);
+                    auto& packet = *static_cast<BulkOut*>(e.cookie);
+                    cookie = packet.cookie;
+                    sent = bulk_sent(ch, tx, packet);
                 } else if (e.kind == flow::Event::Kind::kWritable) {
                     if (tx.part_waits) {
-                        static_cast<void>(give_part(ch, tx));
+                        give_parts(ch, tx);
                     }
                     static_cast<void>(write_rest(ch, tx));
                 }
                 const bool room = e.kind == flow::Event::Kind::kBulkSent || e.kind == flow::Event::Kind::kWritable;
-                if (room && tx.notify && !tx.cut() && !tx.bulk_open) {
+                if (room && tx.notify && (tx.bulk != nullptr ? tx.takes_bulk() : !tx.cut())) {
                     tx.notify = false;
                     notify = true;
                 }

@@ -239,6 +239,83 @@ TEST_F(MachineTest, BlocksThatContradictTheirTrainAreDropped)
     EXPECT_EQ(b->machine.next_block(b->bulk).data(), place.data() + b->machine.block_payload());
 }
 
+TEST_F(MachineTest, BlocksUnderOneHeadAreTakenInARowAndCountLikeOthers)
+{
+    Machine::Config config;
+    config.first_credit = 40;
+    join(config);
+    const std::size_t block = a->machine.block_payload();
+    a->send_bulk(20 * block + 5, 20 * block + 5);
+    a->give();
+    std::array<TxFrame, 32> out;
+    const std::size_t n = a->machine.produce(sim.now, out);
+    ASSERT_EQ(n, 21u);
+    std::vector<std::vector<std::byte>> frames;
+    for (const TxFrame& f : std::span{out}.first(n)) {
+        EXPECT_EQ(f.index, frames.size());
+        frames.emplace_back(f.head.begin(), f.head.begin() + f.head_bytes);
+        frames.back().insert(frames.back().end(), f.payload.begin(), f.payload.end());
+    }
+    EXPECT_FALSE(b->machine.receive_next(frames[0]));   // nothing was before it
+    b->take(b->machine.receive(frames[0], sim.now));
+    EXPECT_FALSE(b->machine.receive_next(frames[1]));   // nor known where it goes
+    EXPECT_EQ(b->machine.receive(frames[1], sim.now).drop, Drop::kNone);
+    EXPECT_FALSE(b->machine.receive_next(frames[1]));   // a copy
+    EXPECT_FALSE(b->machine.receive_next(frames[3]));   // one is missing
+    EXPECT_FALSE(b->machine.receive_next(changed(frames[2], [](wire::FrameHead& h) { h.stamp.set(h.stamp.get() + 1); })));
+    EXPECT_FALSE(b->machine.receive_next(changed(frames[2], [](wire::FrameHead& h) { h.connection.set(h.connection.get() + 1); })));
+    auto other = frames[2];
+    other[sizeof(wire::FrameHead) + offsetof(wire::BlockHead, bulk) + offsetof(wire::BulkHead, recv_slot)] ^= std::byte{1};
+    EXPECT_FALSE(b->machine.receive_next(other));       // a block of another packet
+    other = frames[2];
+    other.pop_back();
+    EXPECT_FALSE(b->machine.receive_next(other));       // it was cut short
+    for (std::size_t i = 2; i < 19; ++i) {
+        EXPECT_TRUE(b->machine.receive_next(frames[i])) << i;
+    }
+    b->machine.end_row(sim.now);
+    EXPECT_FALSE(b->machine.receive_next(frames[19]));   // the row is over
+    EXPECT_EQ(b->machine.receive(frames[19], sim.now).drop, Drop::kNone);
+    EXPECT_FALSE(b->machine.receive_next(frames[20]));   // the last one ends the train
+    b->take(b->machine.receive(frames[20], sim.now));
+    EXPECT_EQ(b->bulk_received, 1u);
+    EXPECT_EQ(b->machine.stats().frames_in, 21u);
+    const auto answer = head_of(frame_of(*b));
+    EXPECT_EQ(answer.ack.get(), 1u);
+    EXPECT_GE(answer.credit.get(), 21u + 40u);
+}
+
+TEST_F(MachineTest, RowEndsWithTheCredit)
+{
+    Machine::Config config;
+    config.first_credit = 6;
+    config.ring_frames = config.control_reserve;   // and no more
+    join(config);
+    const std::size_t block = a->machine.block_payload();
+    a->send_bulk(20 * block, 20 * block);
+    a->give();
+    std::vector<std::vector<std::byte>> frames;
+    for (auto f = frame_of(*a); !f.empty(); f = frame_of(*a)) {
+        frames.push_back(f);
+    }
+    ASSERT_EQ(frames.size(), 6u);
+    EXPECT_NE(head_of(frames[5]).flags.get() & wire::frame_flag::kWantAck, 0);
+    b->take(b->machine.receive(frames[0], sim.now));
+    EXPECT_EQ(b->machine.receive(frames[1], sim.now).drop, Drop::kNone);
+    std::size_t taken = 0;   // a peer that goes on beyond its credit
+    for (std::uint16_t i = 2; i < 20; ++i) {
+        auto frame = frames[2];
+        const le16 index{i};
+        std::memcpy(frame.data() + sizeof(wire::FrameHead), &index, sizeof index);
+        if (!b->machine.receive_next(frame)) {
+            break;
+        }
+        ++taken;
+    }
+    EXPECT_EQ(taken, 6u);   // what is lent anew for the first two included
+    b->machine.end_row(sim.now);
+}
+
 TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
 {
     join();

@@ -195,7 +195,15 @@ void Host::poll()
     for (unsigned n = 0; n < 64 && !ring.empty(); ++n) {
         const std::vector<std::byte> frame = std::move(ring.front());
         ring.pop_front();
-        take(machine.receive(frame, sim.now));
+        const Received received = machine.receive(frame, sim.now);
+        std::vector<std::vector<std::byte>> row;
+        while (received.landing == nullptr && !ring.empty() && machine.receive_next(ring.front())) {
+            row.push_back(std::move(ring.front()));
+            ring.pop_front();
+        }
+        machine.end_row(sim.now);
+        in_rows += row.size();
+        take(received);
         if (machine.credit().lent() > machine.credit().capacity()) {
             complain("more credit lent than there is");
         }
@@ -377,7 +385,7 @@ std::string Host::describe() const
     const MachineStats& s = machine.stats();
     std::string text = "in " + std::to_string(s.frames_in) + " out " + std::to_string(s.frames_out) + " acks " + std::to_string(s.acks_out) + " pulls " +
                        std::to_string(s.pulls_out) + " probes " + std::to_string(s.probes_out) + " again " + std::to_string(s.lane_again) + " " +
-                       std::to_string(s.blocks_again) + " timeouts " + std::to_string(s.timeouts) + " ring drops " + std::to_string(ring_drops) + " drops";
+                       std::to_string(s.blocks_again) + " in rows " + std::to_string(in_rows) + " timeouts " + std::to_string(s.timeouts) + " ring drops " + std::to_string(ring_drops) + " drops";
     for (const std::uint64_t d : s.drops) {
         text += " " + std::to_string(d);
     }

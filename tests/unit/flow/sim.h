@@ -114,6 +114,7 @@ public:
     TimePoint wake_at{TimePoint::max()};
     bool frozen{false};            // not scheduled at all
     std::uint64_t ring_drops{0};
+    std::uint64_t in_rows{0};            // blocks that receive_next() took
     std::deque<std::vector<std::byte>> ring;
     std::string faults;
 
@@ -148,12 +149,13 @@ public:
     std::uint64_t bulk_bytes{0};
     bool resets{false};
 
-private:
     void take(Received r);
+    void give();
+
+private:
     void take_lane(std::span<const std::byte> bytes);
     void take_landing(const Received& r);
     void take_event(const Event& e);
-    void give();
     void transmit();
     TimePoint busy_until_{};
     bool refused_{false};   // the network did not take all: there is more to produce

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Machine: rows of blocks. What is made in one call has one head, but for the number of the block: it is built and checked once for all of them.
+#include <cstring>
+
+#include "flow/machine.h"
+
+namespace linnet::flow {
+
+namespace {
+
+constexpr std::size_t kHeads = sizeof(wire::FrameHead) + sizeof(wire::BlockHead);
+constexpr std::size_t kIndexAt = sizeof(wire::FrameHead) + offsetof(wire::BlockHead, index);
+constexpr std::size_t kBehindIndex = kIndexAt + sizeof(wire::BlockHead::index);
+static_assert(kIndexAt == sizeof(wire::FrameHead), "what must be equal in front of the index is the frame's head");
+
+}   // namespace
+
+// ---- sending ----
+
+// What follows `first` under the same head. Returns how many of `out` were filled.
+std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept
+{
+    wire::FrameHead h;
+    std::memcpy(&h, first.head.data(), sizeof h);
+    const unsigned special = wire::frame_flag::kWantAck | wire::frame_flag::kCrc | wire::frame_flag::kMac;
+    std::size_t n = 0;
+    if ((h.flags.get() & special) != 0) {
+        return n;
+    }
+    for (; n < out.size(); ++n) {
+        TrainTx* const t = c.bulk->tx.pick_next(first.number, c.limit);
+        if (t == nullptr || t->block(t->next - 1u).size() != first.payload.size()) {
+            LINNET_ASSERT(t == nullptr);   // only the last block of a train is shorter
+            break;
+        }
+        TxFrame& f = out[n];
+        f.connection = first.connection;
+        f.route = first.route;
+        f.head_bytes = first.head_bytes;
+        f.index = static_cast<std::uint16_t>(t->next - 1u);
+        f.kind = first.kind;
+        f.number = first.number;
+        f.payload = t->block(f.index);
+        std::memcpy(f.head.data(), first.head.data(), kHeads);
+        const le16 index{f.index};
+        std::memcpy(f.head.data() + kIndexAt, &index, sizeof index);
+    }
+    stats_.frames_out += n;
+    return n;
+}
+
+// ---- receiving ----
+
+// A block has just been taken, with head `h`: may others join it?
+void Machine::begin_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept
+{
+    TrainRx* const t = c.bulk->rx.find(h.number.get());
+    const std::uint16_t flags = h.flags.get();
+    if (t == nullptr || !t->landing_known || !BulkRx::in_row(*t) || (flags & (wire::frame_flag::kCrc | wire::frame_flag::kMac)) != 0 ||
+        h.bytes.get() != sizeof(wire::BlockHead) + t->block_bytes) {
+        return;
+    }
+    row_ = {&c, t, frame.first(kHeads), t->block_bytes, c.line.open(), 0};
+}
+
+bool Machine::receive_next(std::span<const std::byte> frame) noexcept
+{
+    if (row_.joined == row_.left || frame.size() < kHeads + row_.payload_bytes) {
+        return false;
+    }
+    TrainRx& t = *row_.train;
+    le16 index;
+    std::memcpy(&index, frame.data() + kIndexAt, sizeof index);
+    if (index.get() != t.frontier || !BulkRx::in_row(t) || std::memcmp(frame.data(), row_.heads.data(), kIndexAt) != 0 ||
+        std::memcmp(frame.data() + kBehindIndex, row_.heads.data() + kBehindIndex, kHeads - kBehindIndex) != 0) {
+        return false;
+    }
+    const std::size_t at = std::size_t{t.frontier} * t.block_bytes;
+    if (at < t.room && t.to + at != frame.data() + kHeads) {
+        std::memmove(t.to + at, frame.data() + kHeads, std::min(row_.payload_bytes, t.room - at));
+    }
+    row_.connection->bulk->rx.placed_next(t);
+    ++row_.joined;
+    return true;
+}
+
+void Machine::end_row(TimePoint now) noexcept
+{
+    if (row_.joined != 0) {
+        Connection& c = *row_.connection;
+        stats_.frames_in += row_.joined;
+        row_.train->quiet_since = now;
+        c.line.arrived(pool_, c.bulk->rx.seen());
+        c.since_ack += row_.joined - 1;
+        data_arrived(c, false, now);
+        arm(c);
+    }
+    row_ = {};
+}
+
+}   // namespace linnet::flow
