@@ -181,7 +181,7 @@ public:
     [[nodiscard]] unsigned ask(TrainRx& t, Stamp now, unsigned& first, std::span<std::uint64_t> words) noexcept;
     [[nodiscard]] TrainRx* take_any() noexcept;
 
-    [[nodiscard]] TrainRx* find(std::uint32_t number) noexcept { return number - base_ < kTrains ? trains_[number % kTrains] : nullptr; }
+    [[nodiscard]] TrainRx* find(std::uint32_t number) const noexcept { return number - base_ < kTrains ? trains_[number % kTrains] : nullptr; }
     [[nodiscard]] std::uint32_t ack() const noexcept { return base_; }
     [[nodiscard]] std::uint64_t sack() const noexcept { return done_ >> 1; }
     [[nodiscard]] std::uint32_t seen() const noexcept { return seen_; }

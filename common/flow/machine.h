@@ -20,7 +20,7 @@
 //   arriving    receive() per frame. Received::lane is the next piece of the lane's byte stream, inside the frame itself: parse it like a TCP stream, a
 //               long packet's payload copied once, to where the sink wants it. Then more_lane() until false. Received::landing asks where a
 //               train goes: ask the sink without the lock, then land(). Blocks after that are copied to their place by receive(); a reader that scatters may
-//               aim at next_block() beforehand: a block that already lies there is not copied.
+//               aim at ahead() beforehand: a block that already lies there is not copied.
 //               Then take events by next_event().
 //   time        run() when next_timer() has come; before sleeping, flush_acks() and produce().
 //   ending      close(), then take_back() until it says kNone: borrowed bulk payload and unfinished landings return. After close() nothing is written anywhere.
@@ -168,17 +168,28 @@ public:
     [[nodiscard]] bool all_acked(ConnectionId id) const noexcept;
 
     // ---- receiving ----
-    [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now) noexcept;
+    // `payload`: where that of a block lies, as_expected(), if not in the frame.
+    [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now, const std::byte* payload = nullptr) noexcept;
     // Right after a receive() of a block that was put in its place: is `frame`, which arrived with it, its successor, with a head that says nothing new? Then
     // it is taken, at a fraction of the price. False: ask receive(). All frames of the row must still be in memory; end_row() follows the last.
-    [[nodiscard]] bool receive_next(std::span<const std::byte> frame) noexcept;
+    [[nodiscard]] bool receive_next(std::span<const std::byte> frame, const std::byte* payload = nullptr) noexcept;
     void end_row(TimePoint now) noexcept;
     // More of the lane, kept since it came too early. Valid until the next receive() or more_lane().
     [[nodiscard]] bool more_lane(ConnectionId id, std::span<const std::byte>& bytes) noexcept;
     // The answer to Received::landing; places the block that asked. `to` null or room short: the rest is discarded.
     void land(const Received& asked, std::byte* to, std::size_t room, void* cookie, TimePoint now) noexcept;
-    // Where the next block of a train in landing is expected; empty: nowhere.
-    [[nodiscard]] std::span<std::byte> next_block(ConnectionId id) noexcept;
+    // Where the next blocks are expected: of the train whose blocks came last, full ones, for which there is room. None: `blocks` is 0.
+    struct Ahead {
+        std::byte* to{nullptr};
+        std::size_t block_bytes{0};
+        unsigned blocks{0};
+        unsigned index{0};            // of the first
+        std::uint32_t train{0};
+        std::uint64_t wire_id{0};
+    };
+    [[nodiscard]] Ahead ahead() const noexcept;
+    // Whether `frame` is the block that belongs at `payload`, by what was expected. Anything may be in the frame.
+    [[nodiscard]] static bool as_expected(const Ahead& ahead, std::span<const std::byte> frame, const std::byte* payload) noexcept;
     [[nodiscard]] Event next_event() noexcept;
     [[nodiscard]] bool has_events() const noexcept { return !events_.empty(); }
     // The answer to a frame that was dropped as kUnknown. The owner limits its rate.
@@ -241,7 +252,8 @@ private:
     void take_head(Connection& c, const wire::FrameHead& h, TimePoint now) noexcept;
     void take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept;
     void receive_lane(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept;
-    void receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept;
+    void receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, const std::byte* elsewhere, TimePoint now,
+                       Received& r) noexcept;
     [[nodiscard]] Drop receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept;
     [[nodiscard]] Drop receive_reset(const wire::FrameHead& h) noexcept;
     void place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept;
@@ -274,6 +286,7 @@ private:
         std::uint32_t joined{0};
     };
     Row row_;
+    ConnectionId row_of_{};                         // the last connection that had one
 
     std::vector<std::unique_ptr<Connection>> table_;
     std::vector<std::uint32_t> free_;

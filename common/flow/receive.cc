@@ -107,7 +107,7 @@ void Machine::release_shown() noexcept
     }
 }
 
-Received Machine::receive(std::span<const std::byte> frame, TimePoint now) noexcept
+Received Machine::receive(std::span<const std::byte> frame, TimePoint now, const std::byte* payload) noexcept
 {
     release_shown();
     end_row(now);
@@ -133,7 +133,7 @@ Received Machine::receive(std::span<const std::byte> frame, TimePoint now) noexc
     switch (h.kind) {
         case wire::FrameKind::kLane: receive_lane(*c, h, body, now, r); break;
         case wire::FrameKind::kBlock:
-            receive_block(*c, h, body, now, r);
+            receive_block(*c, h, body, payload, now, r);
             begin_row(*c, h, frame);
             break;
         case wire::FrameKind::kPull:
@@ -342,7 +342,8 @@ void Machine::feed_starved() noexcept
     }
 }
 
-void Machine::receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept
+void Machine::receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, const std::byte* elsewhere, TimePoint now,
+                            Received& r) noexcept
 {
     wire::BlockHead head;
     if (body.size() < sizeof head) {
@@ -350,7 +351,8 @@ void Machine::receive_block(Connection& c, const wire::FrameHead& h, std::span<c
         return;
     }
     std::memcpy(&head, body.data(), sizeof head);
-    const std::span<const std::byte> payload = body.subspan(sizeof head);
+    const std::span<const std::byte> behind = body.subspan(sizeof head);
+    const std::span<const std::byte> payload = elsewhere != nullptr ? std::span{elsewhere, behind.size()} : behind;
     if (c.line.open() == 0) {
         drop(r, Drop::kBeyondCredit);
         want_ack(c);
@@ -422,24 +424,6 @@ void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const s
     }
     c.line.arrived(pool_, rx.seen());
     data_arrived(c, complete, now);
-}
-
-std::span<std::byte> Machine::next_block(ConnectionId id) noexcept
-{
-    Connection* const c = get(id);
-    if (c == nullptr || !c->up() || c->bulk == nullptr) {
-        return {};
-    }
-    for (std::uint32_t n = c->bulk->rx.ack(); n != c->bulk->rx.ack() + kTrains; ++n) {
-        TrainRx* const t = c->bulk->rx.find(n);
-        if (t == nullptr || !t->landing_known || t->frontier == t->blocks) {
-            continue;
-        }
-        const std::size_t at = std::size_t{t->frontier} * t->block_bytes;
-        const std::size_t end = std::min<std::size_t>(at + t->block_bytes, t->landed());
-        return at < end ? std::span{t->to + at, end - at} : std::span<std::byte>{};
-    }
-    return {};
 }
 
 Drop Machine::receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept

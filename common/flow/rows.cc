@@ -62,9 +62,42 @@ void Machine::begin_row(Connection& c, const wire::FrameHead& h, std::span<const
         return;
     }
     row_ = {&c, t, frame.first(kHeads), t->block_bytes, c.line.open(), 0};
+    row_of_ = c.id;
 }
 
-bool Machine::receive_next(std::span<const std::byte> frame) noexcept
+Machine::Ahead Machine::ahead() const noexcept
+{
+    const Connection* const c = get(row_of_);
+    if (c == nullptr || !c->up() || c->mac || config_.crc) {
+        return {};
+    }
+    for (std::uint32_t n = c->bulk->rx.ack(); n != c->bulk->rx.ack() + kTrains; ++n) {
+        const TrainRx* const t = c->bulk->rx.find(n);
+        if (t == nullptr || !t->landing_known || !BulkRx::in_row(*t)) {
+            continue;
+        }
+        const std::size_t from = std::size_t{t->frontier} * t->block_bytes;
+        const std::size_t room = t->landed() > from ? t->landed() - from : 0;
+        return {t->to + from, t->block_bytes, static_cast<unsigned>(room / t->block_bytes), t->frontier, t->number, c->own_wire_id};
+    }
+    return {};
+}
+
+bool Machine::as_expected(const Ahead& ahead, std::span<const std::byte> frame, const std::byte* payload) noexcept
+{
+    wire::FrameHead h;
+    wire::BlockHead b;
+    if (ahead.blocks == 0 || frame.size() != kHeads + ahead.block_bytes) {
+        return false;
+    }
+    std::memcpy(&h, frame.data(), sizeof h);
+    std::memcpy(&b, frame.data() + sizeof h, sizeof b);
+    return h.kind == wire::FrameKind::kBlock && (h.flags.get() & (wire::frame_flag::kCrc | wire::frame_flag::kMac)) == 0 &&
+           h.bytes.get() == sizeof b + ahead.block_bytes && h.connection.get() == ahead.wire_id && h.number.get() == ahead.train &&
+           b.index.get() >= ahead.index && ahead.to + std::size_t{b.index.get() - ahead.index} * ahead.block_bytes == payload;
+}
+
+bool Machine::receive_next(std::span<const std::byte> frame, const std::byte* payload) noexcept
 {
     if (row_.joined == row_.left || frame.size() < kHeads + row_.payload_bytes) {
         return false;
@@ -77,8 +110,9 @@ bool Machine::receive_next(std::span<const std::byte> frame) noexcept
         return false;
     }
     const std::size_t at = std::size_t{t.frontier} * t.block_bytes;
-    if (at < t.room && t.to + at != frame.data() + kHeads) {
-        std::memmove(t.to + at, frame.data() + kHeads, std::min(row_.payload_bytes, t.room - at));
+    const std::byte* const from = payload != nullptr ? payload : frame.data() + kHeads;
+    if (at < t.room && t.to + at != from) {
+        std::memcpy(t.to + at, from, std::min(row_.payload_bytes, t.room - at));
     }
     row_.connection->bulk->rx.placed_next(t);
     ++row_.joined;

@@ -74,8 +74,8 @@ void prepare(::msghdr& m, UdpRunIn& run, iovec& piece, ReceiveControl& control) 
     m = {};
     m.msg_name = run.from.sockaddr.data();
     m.msg_namelen = sizeof run.from.sockaddr;
-    m.msg_iov = &piece;
-    m.msg_iovlen = 1;
+    m.msg_iov = run.pieces.empty() ? &piece : const_cast<iovec*>(run.pieces.data());
+    m.msg_iovlen = run.pieces.empty() ? 1 : run.pieces.size();
     m.msg_control = control.bytes.data();
     m.msg_controllen = control.bytes.size();
 }

@@ -62,6 +62,7 @@ struct UdpSent {
 struct UdpRunIn {
     std::byte* buffer{nullptr};
     std::size_t room{0};
+    std::span<const iovec> pieces{};   // if any: where it goes instead of to `buffer`, at most UIO_MAXIOV
     // ---- filled ----
     std::size_t bytes{0};
     std::size_t segment{0};   // of each datagram but the last; `bytes` when it is a single one

@@ -103,6 +103,7 @@ public:
     virtual void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
 
     // ---- bulk ----
+    // Several packets may be arriving at a time, and end in another order than they were sent in. No two that a sender has open have the same head.
     virtual Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept = 0;
     // `landed` bytes of the packet are in place, counted from its start; `ok` false: the link broke.
     virtual void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
@@ -133,8 +134,8 @@ public:
     // Give packets to the peer's lane link, in order. A short count, or all_written false, means: stop, on_writable() will come.
     [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
 
-    // Send one bulk packet; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already, no on_bulk_sent() will come;
-    // kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
+    // Send one bulk packet, while others are on their way or after them; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already,
+    // no on_bulk_sent() will come; kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
     [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;
 
     // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the

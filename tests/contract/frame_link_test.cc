@@ -453,6 +453,8 @@ TEST_P(FrameLink, SeveralBulkPacketsAreOnTheWayAtATimeAndEachArrivesOnce)
         EXPECT_TRUE(std::equal(payloads[slot].begin(), payloads[slot].end(), arrived.bytes.begin() + sizeof head)) << slot;
     }
     EXPECT_EQ(a->sink.sent.size(), sizes.size());
+    EXPECT_GT(b->port->aimed, 100u);   // frames were read to where they were expected, and some were other frames
+    EXPECT_GT(b->port->gathered, 3u);
 }
 
 TEST_P(FrameLink, EveryPacketOnTheWayEndsWithItsLink)

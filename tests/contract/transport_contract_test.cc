@@ -161,8 +161,14 @@ TEST_P(TransportContract, BulkPacketsLandAndTheirMemoryComesBack)
         expected += s == Status::kInProgress ? 1 : 0;
     }
     ASSERT_TRUE(pair->run_until([&] { return pair->b().sink.bulk.size() == payloads.size() && pair->a().sink.sent.size() == expected; }));
-    for (std::uint32_t i = 0; i < payloads.size(); ++i) {
-        const Sink::Arrival& got = pair->b().sink.bulk[i];
+    std::vector<bool> seen(payloads.size());
+    for (const Sink::Arrival& got : pair->b().sink.bulk) {   // each once, in any order
+        wire::BulkHead head;
+        std::memcpy(&head, got.bytes.data(), sizeof head);
+        const std::size_t i = head.recv_slot.get();
+        ASSERT_LT(i, payloads.size());
+        EXPECT_FALSE(seen[i]) << i;
+        seen[i] = true;
         ASSERT_EQ(got.landed, payloads[i].size());
         EXPECT_TRUE(std::equal(payloads[i].begin(), payloads[i].end(), got.bytes.begin() + sizeof(wire::BulkHead)));
     }

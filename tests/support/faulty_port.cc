@@ -48,6 +48,7 @@ std::size_t FaultyPort::receive(unsigned channel, std::span<frames::RxFrame> out
     Channel& ch = channels_[channel];
     ch.shown.clear();
     const std::size_t n = real_->receive(channel, out);
+    real_->gather(channel);
     for (const frames::RxFrame& f : out.first(n)) {
         arrived(ch, {{f.bytes.begin(), f.bytes.end()}, real_->source(channel, f), 0});
     }

@@ -43,6 +43,7 @@ public:
         real_->send_single(channel, to, frame);
     }
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
+    bool aim(unsigned channel, const frames::Aim& aim) noexcept override { return real_->aim(channel, aim); }
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override
     {
         return channels_[channel].shown[frame.source].from;

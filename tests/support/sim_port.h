@@ -5,9 +5,11 @@
 // A port is called at its number, which a name carries as an IPv4 address 0.0.0.n. Threads: one.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sys/event_fd.h"
@@ -99,15 +101,41 @@ public:
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override
     {
         shown_[channel].clear();
+        apart_[channel].clear();
         std::size_t n = 0;
         for (; n < out.size() && !inbox_[channel].empty(); ++n) {
             shown_[channel].push_back(std::move(inbox_[channel].front()));
             inbox_[channel].pop_front();
         }
+        const frames::Aim aim = std::exchange(aim_[channel], {});
+        bool in_row = true;
         for (std::size_t i = 0; i < n; ++i) {
-            out[i] = {shown_[channel][i].bytes, static_cast<std::uint32_t>(i)};
+            out[i] = {shown_[channel][i].bytes, static_cast<std::uint32_t>(i), nullptr};
+            in_row = in_row && i < aim.blocks && out[i].bytes.size() == aim.head_bytes + aim.block_bytes;
+            if (in_row) {   // as a kernel that scatters: whatever it is
+                std::byte* const to = aim.to + i * aim.block_bytes;
+                std::byte* const from = shown_[channel][i].bytes.data() + aim.head_bytes;
+                std::copy(from, from + aim.block_bytes, to);
+                std::fill(from, from + aim.block_bytes, std::byte{0xee});
+                out[i].payload = to;
+                apart_[channel].push_back({from, to, aim.block_bytes});
+                ++aimed;
+            }
         }
         return n;
+    }
+    bool aim(unsigned channel, const frames::Aim& aim) noexcept override
+    {
+        aim_[channel] = aim;
+        return true;
+    }
+    void gather(unsigned channel) noexcept override
+    {
+        for (const Apart& a : apart_[channel]) {
+            std::copy(a.to, a.to + a.bytes, a.from);
+        }
+        apart_[channel].clear();
+        ++gathered;
     }
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override
     {
@@ -128,6 +156,8 @@ public:
     // What the test says: nobody at that number, and the errno.
     std::deque<std::pair<std::uint32_t, int>> evidence;
     std::uint64_t drops{0};
+    std::size_t aimed{0};      // frames that were read to where they were expected
+    std::size_t gathered{0};   // guesses that were wrong
 
     void arrive(unsigned channel, SimFrames::Frame frame) { inbox_[channel].push_back(std::move(frame)); }
 
@@ -143,6 +173,12 @@ private:
         }
     }
 
+    struct Apart {
+        std::byte* from;
+        std::byte* to;
+        std::size_t bytes;
+    };
+
     SimFrames& net_;
     std::uint32_t number_;
     unsigned channels_;
@@ -150,6 +186,8 @@ private:
     EventFd event_;
     std::array<std::deque<SimFrames::Frame>, frames::kChannels> inbox_;
     std::array<std::vector<SimFrames::Frame>, frames::kChannels> shown_;
+    std::array<frames::Aim, frames::kChannels> aim_;
+    std::array<std::vector<Apart>, frames::kChannels> apart_;
 };
 
 }   // namespace linnet::testing

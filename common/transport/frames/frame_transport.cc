@@ -289,15 +289,32 @@ void FrameTransport::flush(Channel& ch, TimePoint now) noexcept
     }
 }
 
+// What comes next are most likely the next blocks of the train that is arriving: let them be read to where they belong.
+bool FrameTransport::take_aim(Channel& ch) noexcept
+{
+    constexpr unsigned kWorthwhile = 4;
+    flow::Machine::Ahead ahead;
+    {
+        MutexLock lock{ch.lock};
+        ahead = ch.machine->ahead();
+    }
+    if (ahead.blocks < kWorthwhile) {
+        return false;
+    }
+    ch.ahead = ahead;
+    return port_->aim(ch.number, {ahead.to, ahead.block_bytes, sizeof(wire::FrameHead) + sizeof(wire::BlockHead), ahead.blocks});
+}
+
 unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
 {
     unsigned done = 0;
     for (unsigned batch = 0; batch < kBatchesAtOnce && done < std::max(budget, 1u) && !closed_; ++batch) {
+        const bool aimed = take_aim(ch);
         const std::size_t n = port_->receive(ch.number, ch.arrived);
         if (n != 0) {
             done += handle(ch, std::span{ch.arrived}.first(n));
         }
-        if (n < ch.arrived.size()) {
+        if (n < ch.arrived.size() && !(aimed && n != 0)) {
             break;
         }
     }

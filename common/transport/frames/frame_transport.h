@@ -74,6 +74,7 @@ private:
         std::unique_ptr<flow::FramePool> tx_pool;
         std::unique_ptr<flow::FramePool> rx_pool;
         std::array<RxFrame, kBatch> arrived;       // token holder
+        flow::Machine::Ahead ahead;                // token holder: at which the port was aimed last
 
         mutable Mutex lock;
         std::unique_ptr<flow::Machine> machine LINNET_GUARDED_BY(lock);
@@ -105,6 +106,7 @@ private:
     void say_goodbye(Channel& ch, const Link& link) noexcept LINNET_REQUIRES(token_, ch.lock);
     void repeat_goodbyes(TimePoint now) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::string describe(const Link& link, const char* what, int error) const;
+    bool take_aim(Channel& ch) noexcept LINNET_REQUIRES(token_);
     unsigned serve(Channel& ch, unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned take_evidence() noexcept LINNET_REQUIRES(token_);
     unsigned run_timers(TimePoint now) noexcept LINNET_REQUIRES(token_);
@@ -143,7 +145,7 @@ private:
     void bring_up(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- receiving (receive.cc) ----
-    unsigned handle(Channel& ch, std::span<const RxFrame> frames) noexcept LINNET_REQUIRES(token_);
+    unsigned handle(Channel& ch, std::span<RxFrame> frames) noexcept LINNET_REQUIRES(token_);
     unsigned lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     unsigned feed(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::size_t feed_body(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);

@@ -70,7 +70,16 @@ struct Candidate {
 // A frame that arrived. `bytes` starts with the FrameHead and may be longer than the frame (Ethernet pads). Valid until the next receive() of the channel.
 struct RxFrame {
     std::span<const std::byte> bytes;
-    std::uint32_t source{0};   // for FramePort::source(): whence, asked for few frames only
+    std::uint32_t source{0};              // for FramePort::source(): whence, asked for few frames only
+    const std::byte* payload{nullptr};    // of an aimed frame: where it lies instead of behind the heads in `bytes`
+};
+
+// Where the payload of coming frames most likely belongs: one after the other from `to` on, each of `block_bytes` behind heads of `head_bytes`.
+struct Aim {
+    std::byte* to{nullptr};
+    std::size_t block_bytes{0};
+    std::size_t head_bytes{0};
+    unsigned blocks{0};
 };
 
 // Proof that nobody is at a route: ICMP port unreachable, an administrator's refusal. Not a silence, and not a full queue.
@@ -119,6 +128,11 @@ public:
     // What is there, up to out.size(); 0: nothing. Called on every poll of the progress engine: it may skip its system call while a channel is quiet, as long
     // as an arrival is found within some microseconds of polling. The frames of the call before are gone.
     [[nodiscard]] virtual std::size_t receive(unsigned channel, std::span<RxFrame> out) noexcept = 0;
+    // A guess for the next receive() alone: what it reads may be read straight to there, whatever it is, and is then shown by RxFrame::payload; it reads no
+    // more at once than such a guess can cover. A guess that proves wrong is undone by gather(): the payload of all frames that were read lies behind their
+    // heads then. False: the port cannot, and reads as ever.
+    virtual bool aim(unsigned, const Aim&) noexcept { return false; }
+    virtual void gather(unsigned) noexcept {}
     // Of a frame of the last receive() of this channel.
     [[nodiscard]] virtual Route source(unsigned channel, const RxFrame& frame) const noexcept = 0;
     // Evidence that came since; false: no more.

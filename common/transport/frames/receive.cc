@@ -21,9 +21,14 @@ namespace {
 }   // namespace
 
 // The lock is held over as many frames as need nothing of the sink.
-unsigned FrameTransport::handle(Channel& ch, std::span<const RxFrame> frames) noexcept
+unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
 {
     unsigned done = 0;
+    if (std::any_of(frames.begin(), frames.end(),
+                    [&ch](const RxFrame& f) { return f.payload != nullptr && !flow::Machine::as_expected(ch.ahead, f.bytes, f.payload); })) {
+        port_->gather(ch.number);   // the guess was wrong for some, and where they belong others may lie
+        std::for_each(frames.begin(), frames.end(), [](RxFrame& f) { f.payload = nullptr; });
+    }
     for (std::size_t i = 0; i < frames.size() && !closed_;) {
         const wire::FrameKind kind = kind_of(frames[i].bytes);
         if (about_connection(kind)) {
@@ -37,12 +42,13 @@ unsigned FrameTransport::handle(Channel& ch, std::span<const RxFrame> frames) no
         {
             MutexLock lock{ch.lock};
             while (i < frames.size() && !about_connection(kind_of(frames[i].bytes))) {
-                r = ch.machine->receive(frames[i++].bytes, now_);
+                r = ch.machine->receive(frames[i].bytes, now_, frames[i].payload);
+                ++i;
                 ++done;
                 if (!r.lane.empty() || r.landing != nullptr || r.drop == flow::Drop::kUnknown) {
                     break;
                 }
-                while (i < frames.size() && ch.machine->receive_next(frames[i].bytes)) {
+                while (i < frames.size() && ch.machine->receive_next(frames[i].bytes, frames[i].payload)) {
                     ++i;
                     ++done;
                 }

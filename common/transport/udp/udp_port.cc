@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "sys/error.h"
 
@@ -230,11 +232,73 @@ void UdpPort::ask_epoll() noexcept
     gap_ = news ? 1 : std::min(gap_ * 2, kMaxEpollGap);
 }
 
-// True: something came.
-bool UdpPort::read(Channel& ch, Socket& socket) noexcept
+// ---- aimed ----
+
+bool UdpPort::aim(unsigned channel, const frames::Aim& aim) noexcept
+{
+    channels_[channel].next_aim = aim;
+    return true;
+}
+
+// The first run is read in pieces: heads into its buffer, where they would stand if all of it were read there, payload to where it is expected. Of no more
+// frames than this call hands out: later the memory may be somebody else's.
+void UdpPort::take_aim(Channel& ch, std::size_t most) noexcept
+{
+    ch.aim = std::exchange(ch.next_aim, {});
+    ch.aimed = 0;
+    UdpRunIn& run = ch.runs[0];
+    run.pieces = {};
+    const std::size_t frame = ch.aim.head_bytes + ch.aim.block_bytes;
+    if (ch.aim.blocks == 0) {
+        return;
+    }
+    const std::size_t count = std::min({std::size_t{ch.aim.blocks}, kRunRoom / frame, kAimedFrames, most});
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        ch.pieces[n++] = {run.buffer + i * frame, ch.aim.head_bytes};
+        ch.pieces[n++] = {ch.aim.to + i * ch.aim.block_bytes, ch.aim.block_bytes};
+    }
+    if (count * frame < kRunRoom) {
+        ch.pieces[n++] = {run.buffer + count * frame, kRunRoom - count * frame};
+    }
+    run.pieces = std::span{ch.pieces}.first(n);
+    ch.aim.blocks = static_cast<unsigned>(count);
+}
+
+// The frames have the length that was expected, or the run is put together again.
+void UdpPort::check_aim(Channel& ch) noexcept
+{
+    const UdpRunIn& run = ch.runs[0];
+    const std::size_t frame = ch.aim.head_bytes + ch.aim.block_bytes;
+    ch.aimed = std::min<std::size_t>(ch.aim.blocks, run.bytes / frame);
+    if (ch.aimed < ch.aim.blocks && run.bytes % frame > ch.aim.head_bytes) {   // the last one is shorter
+        std::memcpy(run.buffer + ch.aimed * frame + ch.aim.head_bytes, ch.aim.to + ch.aimed * ch.aim.block_bytes, run.bytes % frame - ch.aim.head_bytes);
+    }
+    if (run.segment != frame) {
+        put_together(ch);
+    }
+}
+
+void UdpPort::put_together(Channel& ch) noexcept
+{
+    const std::size_t frame = ch.aim.head_bytes + ch.aim.block_bytes;
+    for (std::size_t i = 0; i < ch.aimed; ++i) {
+        std::memcpy(ch.runs[0].buffer + i * frame + ch.aim.head_bytes, ch.aim.to + i * ch.aim.block_bytes, ch.aim.block_bytes);
+    }
+    ch.aimed = 0;
+}
+
+void UdpPort::gather(unsigned channel) noexcept { put_together(channels_[channel]); }
+
+// ---- sockets ----
+
+// True: something came. `most`: frames that are asked for.
+bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
 {
     socket.ready = false;
-    const UdpReceived r = udp_receive(socket.fd.get(), std::span{ch.runs}.first(ch.ask));
+    take_aim(ch, most);
+    const unsigned ask = ch.aim.blocks != 0 ? 1 : ch.ask;
+    const UdpReceived r = udp_receive(socket.fd.get(), std::span{ch.runs}.first(ask));
     rx_counters_.add(Counter::kUdpRxCalls);
     if (r.runs == 0) {
         if (r.error != EAGAIN && r.error != EWOULDBLOCK && r.error != EINTR) {
@@ -266,10 +330,13 @@ bool UdpPort::read(Channel& ch, Socket& socket) noexcept
             s.idle += s.hot && &s != &socket ? kCoolAfter / kCoolWhenOvertaken : 0;
         }
     }
+    if (ch.aim.blocks != 0) {
+        check_aim(ch);
+    }
     ch.run_count = r.runs;
     ch.run = 0;
     ch.offset = 0;
-    ch.ask = r.runs == ch.ask ? std::min(ch.ask * 2, kRuns) : std::max(r.runs, 1u);
+    ch.ask = r.runs == ask ? std::min(ask * 2, kRuns) : std::max(r.runs, 1u);
     return true;
 }
 
@@ -280,7 +347,8 @@ std::size_t UdpPort::hand_out(Channel& ch, std::span<frames::RxFrame> out) const
         const UdpRunIn& run = ch.runs[ch.run];
         const std::size_t bytes = std::min(run.segment, run.bytes - ch.offset);
         if (bytes != 0) {
-            out[n++] = {{run.buffer + ch.offset, bytes}, ch.run};
+            const std::size_t number = ch.run == 0 && ch.aimed != 0 ? ch.offset / run.segment : ch.aimed;
+            out[n++] = {{run.buffer + ch.offset, bytes}, ch.run, number < ch.aimed ? ch.aim.to + number * ch.aim.block_bytes : nullptr};
             ch.offset += bytes;
         }
         if (ch.offset >= run.bytes) {
@@ -295,6 +363,7 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
 {
     Channel& ch = channels_[channel];
     if (ch.run < ch.run_count) {
+        ch.next_aim = {};
         return hand_out(ch, out);
     }
     if (channel == frames::kLaneChannel && (hot_ == 0 ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= gap_)) {
@@ -303,7 +372,7 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
         ask_epoll();
     }
     for (Socket& s : ch.sockets) {
-        if ((s.hot || s.ready) && read(ch, s)) {
+        if ((s.hot || s.ready) && read(ch, s, out.size())) {
             return hand_out(ch, out);
         }
     }

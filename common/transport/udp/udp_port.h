@@ -5,6 +5,7 @@
 // What it is  One socket per channel and IP family, whatever the number of peers, so an idle peer costs no descriptor. Frames of one connection leave in one
 //             call and are cut apart by the kernel, and come in joined likewise, where the kernel can (UDP_SEGMENT, UDP_GRO); where it cannot, or stops to,
 //             they go one by one. Sockets that delivered lately are read on every pass, the others when epoll says so.
+//             A run of frames can be read with its payload straight to where it is expected (aim()).
 // Owner       FrameTransport. Threads: as FramePort says. Locks: evidence_lock_, a leaf. Blocking: never.
 // Failure     open() answers a Status and logs why. What the network reports about single datagrams becomes Evidence.
 // See         docs/flow.md section 8, udp(7)
@@ -46,6 +47,8 @@ public:
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
     void send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept override;
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
+    bool aim(unsigned channel, const frames::Aim& aim) noexcept override;
+    void gather(unsigned channel) noexcept override;
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override;
     [[nodiscard]] bool next_evidence(frames::Evidence& out) noexcept override;
     [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
@@ -60,6 +63,7 @@ private:
     static constexpr unsigned kFamilies = 2;   // IPv4, IPv6
     static constexpr unsigned kRuns = 16;      // that one call reads at most
     static constexpr std::size_t kRunRoom = 64 * 1024;
+    static constexpr std::size_t kAimedFrames = 64;
 
     struct Socket {
         Fd fd;
@@ -80,6 +84,10 @@ private:
         unsigned run{0};            // the first that was not handed out whole
         std::size_t offset{0};      // in it
         unsigned ask{1};            // runs to read at once: as many as came lately
+        frames::Aim next_aim;       // of the next receive()
+        frames::Aim aim;            // of the first of `runs`
+        std::size_t aimed{0};       // frames of it whose payload lies there
+        std::array<iovec, 2 * kAimedFrames + 1> pieces;
         std::uint64_t drops{0};
     };
     struct Batch;   // what leaves in one call
@@ -95,7 +103,10 @@ private:
     unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
     void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     void ask_epoll() noexcept;
-    [[nodiscard]] bool read(Channel& ch, Socket& socket) noexcept;
+    [[nodiscard]] bool read(Channel& ch, Socket& socket, std::size_t most) noexcept;
+    static void take_aim(Channel& ch, std::size_t most) noexcept;
+    static void check_aim(Channel& ch) noexcept;
+    static void put_together(Channel& ch) noexcept;
     [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) const noexcept;
 
     const Settings& settings_;
