@@ -149,13 +149,13 @@ void ProgressEngine::event_thread_parked() noexcept
     }
 }
 
-// Until no packet was held back for kWatchLooks in a row.
+// Until for kWatchLooks in a row no packet was held back, and all that were have been sent. (Model: docs/models/held_packets.pml.)
 bool ProgressEngine::watch_for_held(std::uint32_t held) noexcept
 {
     if (held != held_seen_) {
         held_seen_ = held;
         watch_ = kWatchLooks;
-    } else if (watch_ != 0) {
+    } else if (watch_ != 0 && held_sent_.load(std::memory_order_relaxed) == held) {
         --watch_;
     }
     watching_.store(watch_ != 0, std::memory_order_seq_cst);

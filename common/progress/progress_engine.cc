@@ -424,19 +424,18 @@ bool ProgressEngine::may_hold() const noexcept
            gaps_.within_row(CallKind::kPost) && !token_.held() && event_thread_state() != EventThreadState::kNone;
 }
 
+// Even when this one is sent now: those behind it may be held, and are not the first.
 bool ProgressEngine::held() noexcept
 {
     held_.fetch_add(1, std::memory_order_seq_cst);
-    if (token_.held()) {
-        return false;
-    }
+    const bool polled = token_.held();
     if (!watching_.load(std::memory_order_seq_cst)) {
         wake_event_thread();
         if (event_thread_state() == EventThreadState::kArmed) {
             event_bell_.signal();
         }
     }
-    return true;
+    return !polled;
 }
 
 // ---- descriptor mode ----

@@ -370,6 +370,19 @@ TEST_F(ProgressEngineTest, NothingIsHeldWhileSomebodyPollsOrWithoutAnEventThread
     }
 }
 
+// Whoever polls may have looked at the held packets already, and the next one of the row is not the first any more.
+TEST_F(ProgressEngineTest, RowThatBeganWhileSomebodyPolledIsLookedAfterToo)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    engine.peers_changed(1);
+    ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kParked; }));
+    engine.take_token();
+    EXPECT_FALSE(engine.held());
+    engine.release_token();
+    const std::uint64_t polls = count(Counter::kEventThreadPolls);
+    EXPECT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; }));
+}
+
 // ---- host_progress sleeps when it may ----
 
 TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
