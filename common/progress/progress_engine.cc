@@ -24,6 +24,9 @@ constexpr Nanos kAway{100'000};
 // On a core that the application computes on, the event thread has a message to answer: soon, and for a short time.
 constexpr Nanos kEventSlice{100'000};
 
+// Passes in a row that may end behind the source that had events last, without asking the others: some microseconds.
+constexpr unsigned kFavoursInARow = 15;
+
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
 
@@ -201,30 +204,49 @@ void ProgressEngine::release_token() noexcept
 // Every release goes this way: completions that the holder made are told first.
 void ProgressEngine::let_go() noexcept
 {
-    if (completed_) {
-        completed_ = false;
-        wake_ready();
-    }
+    tell_completed();
     token_.release();
 }
 
 // ---- the pass ----
 
 // What is complete shall not wait for the other sources: the pass ends behind the one that completed something, and the next begins with the one after it.
+// Before all others comes the one that had events last: in a ping-pong it has the next one too. A pass that ended behind it asked nobody else, so
+// only a few such passes follow each other, and none while somebody waits for a pass over all.
 unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
 {
     finish_sources();
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
+    stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
+    here_ = false;
+    EventSource* asked = nullptr;
+    unsigned events = 0;
+    if (favours_ < kFavoursInARow && kicks == polled_kicks_ && held == held_sent_.load(std::memory_order_relaxed)) {
+        asked = liveliest_;
+    }
+    if (asked != nullptr) {
+        events = asked->poll(each);
+        if (completed_ || here_) {
+            ++favours_;
+            tell_completed();
+            return std::max(events, 1u);
+        }
+    }
+    favours_ = 0;
+    return events + pass_over_all(each, asked, kicks, held);
+}
+
+unsigned ProgressEngine::pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept
+{
     unsigned events = 0;
     std::size_t looked = 0;
     const std::size_t n = sources_.size();
-    here_ = false;
     for (; looked < n && (looked == 0 || !(completed_ || here_)); ++looked) {
         EventSource* const source = sources_[next_source_];
         next_source_ = next_source_ + 1 == n ? 0 : next_source_ + 1;
-        const unsigned n_events = source->poll(each);
+        const unsigned n_events = source != asked ? source->poll(each) : 0;
         if (n_events != 0) {
             liveliest_ = source;
             events += n_events;
@@ -236,12 +258,17 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
     } else {
         events = std::max(events, 1u);   // not an empty pass, after which a thread may sleep
     }
-    stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
+    tell_completed();
+    return events;
+}
+
+// Completions made by the holder of the token are told once for all.
+void ProgressEngine::tell_completed() noexcept
+{
     if (completed_) {
         completed_ = false;
         wake_ready();
     }
-    return events;
 }
 
 bool ProgressEngine::prepare_sources() noexcept

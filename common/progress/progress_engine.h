@@ -113,7 +113,17 @@ public:
     // Operations that cannot complete without arrivals; exact. Without any nobody sleeps in host_progress(), and leave() wakes nobody.
     void work_opened() noexcept { open_work_.fetch_add(1, std::memory_order_relaxed); }
     void work_closed() noexcept { open_work_.fetch_sub(1, std::memory_order_relaxed); }
-    [[nodiscard]] std::int64_t open_work() const noexcept { return open_work_.load(std::memory_order_relaxed); }
+    // The same for the holder of the token, without a locked instruction.
+    void work_closed_here() noexcept LINNET_REQUIRES(token_)
+    {
+        closed_here_.store(closed_here_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+    // What was closed is read first: an operation that is opened meanwhile is never missed.
+    [[nodiscard]] std::int64_t open_work() const noexcept
+    {
+        const std::int64_t closed = closed_here_.load(std::memory_order_acquire);
+        return open_work_.load(std::memory_order_relaxed) - closed;
+    }
     // Peers connected now (or regions that peers may access). At 0 the event thread looks in ten times less often.
     void peers_changed(unsigned connected) noexcept;
     // The caller made work for the poller (a timer moved earlier, a blocked send) and stored it before this call. Wakes a sleeper.
@@ -173,6 +183,8 @@ private:
     void wake_event_thread() noexcept;
     void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
     unsigned pass(unsigned budget, StatsRole role) noexcept LINNET_REQUIRES(token_);
+    unsigned pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
+    void tell_completed() noexcept LINNET_REQUIRES(token_);
     bool prepare_sources() noexcept LINNET_REQUIRES(token_);   // false: there is work already
     void finish_sources() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] TimePoint next_timer() const noexcept LINNET_REQUIRES(token_);
@@ -235,7 +247,8 @@ private:
     std::atomic<Ticks> last_gap_{0};
     std::atomic<Ticks> event_busy_at_leave_{0};
     GapPredictor gaps_;
-    alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};
+    alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};   // without what the holders of the token closed:
+    std::atomic<std::int64_t> closed_here_{0};
 
     // words between threads; docs/threading.md says which pairs with which
     alignas(kCacheLine) std::atomic<std::uint32_t> kicks_{0};
@@ -269,6 +282,7 @@ private:
     bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
+    unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
     TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to

@@ -93,6 +93,49 @@ protected:
     std::optional<ProgressEngine> engine_;
 };
 
+// ---- the pass ----
+
+TEST(ProgressPass, AsksTheSourceThatHadEventsFirstButTheOthersInTheirTurn)
+{
+    SystemClock clock;
+    Stats stats;
+    FakeSource busy;
+    FakeSource other;
+    ProgressEngine engine{{.event_thread = false}, clock, stats, test_log()};
+    busy.on_handled = other.on_handled = [&](std::uint64_t) { engine.completed(); };
+    for (FakeSource* const source : {&other, &busy}) {
+        ASSERT_EQ(engine.add_source(*source), Status::kOk);
+    }
+    ASSERT_EQ(engine.start(), Status::kOk);
+    busy.deliver();
+    while (busy.handled() == 0) {
+        engine.poll(1);
+    }
+    engine.poll(1);   // over all
+    const std::uint64_t asked = other.polls();
+    constexpr std::uint64_t kPasses = 64;
+    for (std::uint64_t i = 0; i < kPasses; ++i) {
+        busy.deliver();
+        EXPECT_EQ(engine.poll(1), 1u);
+    }
+    EXPECT_GE(other.polls() - asked, 3u);
+    EXPECT_LE(other.polls() - asked, kPasses / 8);
+    other.deliver();
+    busy.deliver(100);
+    unsigned passes = 0;
+    while (other.handled() == 0 && passes < 100) {
+        engine.poll(1);
+        ++passes;
+    }
+    EXPECT_LE(passes, 34u);
+    busy.deliver();
+    const std::uint64_t before = other.polls();
+    engine.kick();   // who kicks waits for a pass over all
+    engine.poll(1);
+    engine.poll(1);
+    EXPECT_GT(other.polls(), before);
+}
+
 // ---- start and stop ----
 
 TEST_F(ProgressEngineTest, StartMeasuresWakeCostAndDerivesSpinTime)
