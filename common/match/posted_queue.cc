@@ -31,6 +31,15 @@ PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::
     if (order_.size() == 0) {
         return nullptr;
     }
+    if (order_.size() == 1) {   // most are
+        const unsigned slot = order_.slot(0);
+        ++examined;
+        if (!receives_[slot]->spec.accepts(source, bits)) {
+            return nullptr;
+        }
+        order_.remove_only(slot);
+        return receives_[slot];
+    }
     const auto low = static_cast<std::uint32_t>(bits);
     const auto high = static_cast<std::uint32_t>(bits >> 32);
     const unsigned found = order_.used() & Lanes::zeros([&](unsigned h) {

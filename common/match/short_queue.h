@@ -76,6 +76,13 @@ public:
         --count_;
         used_ = static_cast<std::uint8_t>(used_ & ~(1U << s));
     }
+    // The same where it is the only one: it stays the first of the free ones.
+    void remove_only(unsigned s) noexcept
+    {
+        LINNET_ASSERT(count_ == 1 && slot(0) == s && used_ == 1U << s);
+        count_ = 0;
+        used_ = 0;
+    }
     // The oldest of a non-empty set of used slots.
     [[nodiscard]] unsigned oldest(unsigned slots) const noexcept
     {
