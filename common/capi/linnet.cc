@@ -114,6 +114,19 @@ void to_result(linnet_result_t& to, const proto::ResultRecord& from) noexcept
     to.length = from.length;
 }
 
+proto::SendArgs send_args(const linnet_send_t& send) noexcept
+{
+    proto::SendArgs args;
+    args.space = send.space;
+    args.bits = send.match_bits;
+    args.immediate = send.immediate;
+    args.sync = (send.flags & LINNET_SEND_SYNC) != 0;
+    args.copy = (send.flags & LINNET_SEND_COPY) != 0;
+    args.acked = (send.flags & LINNET_SEND_ACKED) != 0;
+    args.has_immediate = (send.flags & LINNET_SEND_IMMEDIATE) != 0;
+    return args;
+}
+
 linnet_request_t* storage_of(proto::Request& r) noexcept { return static_cast<linnet_request_t*>(r.storage); }
 
 // A request of the core inside the host's storage. `done` is the host's; it runs from here once the core has finished.
@@ -328,21 +341,29 @@ linnet_status_t linnet_peer_declare_dead(linnet_context_t* ctx, linnet_peer_t pe
 
 linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send, linnet_request_t* request) noexcept
 {
+    const std::uint64_t bytes = send->data.length;
+    if (bytes <= proto::kShortMax && send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & (LINNET_SEND_SYNC | LINNET_SEND_ACKED)) == 0) {
+        const linnet_status_t s = entry(ctx, [&](core::Context& c) {
+            proto::Peer* const p = c.peer(PeerId{send->peer});
+            const std::span<const std::byte> payload{static_cast<const std::byte*>(send->data.base), static_cast<std::size_t>(bytes)};
+            if (p == nullptr || !c.proto().send_short(*p, send_args(*send), payload)) {
+                return Status::kAgain;
+            }
+            c.passed_by();
+            return Status::kOk;
+        });
+        if (s == LINNET_OK) {
+            request->result = {LINNET_OK, LINNET_PEER_UNKNOWN, 0, 0, bytes, 0, {}};
+            return s;
+        }
+    }
     const auto post = [&](core::Context& c) {
         const auto p = peer_of(c, send->peer);
         if (!p || !aligned(request)) {
             return Status::kInvalid;
         }
         auto& r = make_request<proto::SendRequest>(request, send->data, send->done, send->done_arg);
-        proto::SendArgs args;
-        args.space = send->space;
-        args.bits = send->match_bits;
-        args.immediate = send->immediate;
-        args.sync = (send->flags & LINNET_SEND_SYNC) != 0;
-        args.copy = (send->flags & LINNET_SEND_COPY) != 0;
-        args.acked = (send->flags & LINNET_SEND_ACKED) != 0;
-        args.has_immediate = (send->flags & LINNET_SEND_IMMEDIATE) != 0;
-        return settle(r, c.proto().send(**p, args, r));
+        return settle(r, c.proto().send(**p, send_args(*send), r));
     };
     return send->data.length <= kShort && send->data.pack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, post);
 }

@@ -294,7 +294,7 @@ unsigned Context::drain(proto::Proto::Collector& mine, unsigned budget) noexcept
     unsigned n = 0;
     while (budget == 0 || n < budget) {
         proto::Completion* c = mine.next();
-        if (c == nullptr) {
+        if (c == nullptr && proto_->has_completions()) {
             c = proto_->next_completion();
         }
         if (c == nullptr) {

@@ -24,17 +24,16 @@ T load(std::span<const std::byte> from) noexcept
 void Proto::on_message(session::Session& s, std::span<const std::byte> packet) noexcept
 {
     Peer& peer = peer_of(s);
-    const auto head = load<wire::PacketHead>(packet);
+    const wire::PacketHead& head = wire::head_of(packet);
     const std::span<const std::byte> body = packet.subspan(sizeof head);
+    const auto& header = *reinterpret_cast<const wire::RtsHeader*>(body.data());
     switch (head.kind) {
         case wire::PacketKind::kEager: {
-            Arrival a{head, {}, body.size() - sizeof(wire::TagHeader)};
-            a.rts.tag = load<wire::TagHeader>(body);
-            arrive_tagged(peer, a, body.subspan(sizeof(wire::TagHeader)));
+            arrive_tagged(peer, {head, header, body.size() - sizeof(wire::TagHeader)}, body.subspan(sizeof(wire::TagHeader)));
             return;
         }
         case wire::PacketKind::kRts: {
-            const Arrival a{head, load<wire::RtsHeader>(body), body.size() - sizeof(wire::RtsHeader)};
+            const Arrival a{head, header, body.size() - sizeof(wire::RtsHeader)};
             if (a.payload_bytes > a.rts.length.get()) {
                 protocol_error(s, "a first fragment is longer than its message");
                 return;
@@ -234,7 +233,7 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
         protocol_error(s, "a control message has a payload");
         return {};
     }
-    const Arrival a{head, peer.landing_header, payload_bytes};
+    const Arrival a{peer.landing_head, peer.landing_header, payload_bytes};
     Unexpected* u = nullptr;
     peer.landing_recv = match_arrival(peer, a, nullptr, u);
     if (peer.landing_recv != nullptr) {

@@ -16,6 +16,7 @@ liblinnet_proto_la_SOURCES = \
     proto/rendezvous.cc \
     proto/request.h \
     proto/send.cc \
+    proto/short.cc \
     proto/slot_table.h \
     proto/space_table.cc \
     proto/space_table.h

@@ -14,6 +14,7 @@ namespace linnet::proto {
 // A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
 struct TxBlock {
     static constexpr std::uint32_t kSmall = 256;   // blocks up to this all have this size
+    static constexpr std::uint32_t kShort = 2048;  // those of Proto::send_short() for messages that a small one does not hold
     session::TxMessage tx;
     std::uint32_t block_bytes{0};
     std::byte* copy{nullptr};        // the payload's own block, when it was copied after sending
@@ -89,6 +90,7 @@ public:
     static constexpr unsigned kSparesMax = 8;
     IntrusiveQueue<session::TxMessage> spares LINNET_GUARDED_BY(lock);   // small blocks for the next messages: no way to the common pool and its lock
     unsigned spare_count LINNET_GUARDED_BY(lock) = 0;
+    TxBlock* short_spare LINNET_GUARDED_BY(lock) = nullptr;
 
     // ---- a leaf lock of its own, inside a space's lock ----
     SpinLock named_lock;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace linnet::proto {
 
@@ -63,29 +64,66 @@ void Proto::release(std::byte* block, std::size_t bytes) noexcept
 
 TxBlock* Proto::acquire_tx(Peer& peer, std::size_t head_bytes) noexcept
 {
-    const std::size_t bytes = std::max<std::size_t>(sizeof(TxBlock) + head_bytes, TxBlock::kSmall);
-    std::byte* memory = nullptr;
-    if (session::TxMessage* const spare = bytes == TxBlock::kSmall ? peer.spares.pop_front() : nullptr; spare != nullptr) {
-        --peer.spare_count;
-        memory = reinterpret_cast<std::byte*>(TxBlock::of(*spare));
-    } else {
-        memory = acquire(bytes);
+    const std::size_t bytes = sizeof(TxBlock) + head_bytes;
+    TxBlock* b = nullptr;
+    if (bytes <= TxBlock::kSmall) {
+        b = acquire_short(peer, TxBlock::kSmall);
+    } else if (std::byte* const memory = acquire(bytes); memory != nullptr) {
+        b = &make_tx(memory, bytes);
+        b->tx.lazy = false;   // it holds more memory
     }
-    if (memory == nullptr) {
-        return nullptr;
+    if (b != nullptr) {
+        b->tx.head_bytes = static_cast<std::uint32_t>(head_bytes);
     }
+    return b;
+}
+
+// A block of one of the two sizes that are kept by peer: a spare one, or the oldest that the peer has acknowledged.
+TxBlock* Proto::acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept
+{
+    constexpr unsigned kTries = 3;
+    for (unsigned tries = 0; tries < kTries; ++tries) {
+        session::TxMessage* m = nullptr;
+        if (block_bytes == TxBlock::kSmall && peer.spare_count != 0) {
+            m = peer.spares.pop_front();
+            --peer.spare_count;
+        } else if (block_bytes == TxBlock::kShort && peer.short_spare != nullptr) {
+            m = &std::exchange(peer.short_spare, nullptr)->tx;
+        } else {
+            m = session::SessionLayer::take_acked(peer);
+        }
+        if (m == nullptr) {
+            break;
+        }
+        TxBlock& b = *TxBlock::of(*m);
+        if (b.block_bytes == block_bytes) {
+            b.tx.lazy = true;
+            b.tx.payload = {};
+            return &b;
+        }
+        release_tx(peer, b);
+    }
+    std::byte* const memory = acquire(block_bytes);
+    return memory != nullptr ? &make_tx(memory, block_bytes) : nullptr;
+}
+
+TxBlock& Proto::make_tx(std::byte* memory, std::size_t bytes) noexcept
+{
     auto* b = new (memory) TxBlock;
     b->block_bytes = static_cast<std::uint32_t>(bytes);
     b->tx.kind = kTxBlock;
     b->tx.owner = b;
     b->tx.head = b->head();
-    b->tx.head_bytes = static_cast<std::uint32_t>(head_bytes);
-    b->tx.lazy = bytes == TxBlock::kSmall;
-    return b;
+    b->tx.lazy = true;
+    return *b;
 }
 
 void Proto::release_tx(Peer& peer, TxBlock& block) noexcept
 {
+    if (block.block_bytes == TxBlock::kShort && block.copy == nullptr && peer.short_spare == nullptr) {
+        peer.short_spare = &block;
+        return;
+    }
     if (block.block_bytes == TxBlock::kSmall && block.copy == nullptr && peer.spare_count < Peer::kSparesMax) {
         peer.spares.push_back(block.tx);
         ++peer.spare_count;
@@ -102,6 +140,9 @@ void Proto::release_spares(Peer& peer) noexcept
         release(reinterpret_cast<std::byte*>(TxBlock::of(*m)), TxBlock::kSmall);
     }
     peer.spare_count = 0;
+    if (peer.short_spare != nullptr) {
+        release(reinterpret_cast<std::byte*>(std::exchange(peer.short_spare, nullptr)), TxBlock::kShort);
+    }
 }
 
 // ---- completions ----
@@ -113,10 +154,12 @@ void Proto::complete(Request& r, Status status) noexcept
     if (status == Status::kTruncated || status == Status::kCanceled) {
         shared_counters_.add_shared(status == Status::kTruncated ? Counter::kTruncated : Counter::kCanceled);
     }
-    engine_.work_closed();
-    if (collected_by != nullptr && &collected_by->proto_ == this && engine_.token().held_by_me()) {
+    if (!engine_.token().held_by_me()) {
+        engine_.work_closed();
+    } else {
         engine_.token().assert_held();
-        if (engine_.completed_here()) {
+        engine_.work_closed_here();
+        if (collected_by != nullptr && &collected_by->proto_ == this && engine_.completed_here()) {
             Collector& c = *collected_by;
             r.next = nullptr;
             if (c.first_ == nullptr) {
@@ -149,15 +192,6 @@ Proto::Collector::~Collector()
             proto_.engine_.completed();
         }
     }
-}
-
-Completion* Proto::Collector::next() noexcept
-{
-    Completion* const c = used_->first_;
-    if (c != nullptr) {
-        used_->first_ = static_cast<Completion*>(c->next);
-    }
-    return c;
 }
 
 void Proto::open(SendRequest& r, Peer& peer) noexcept

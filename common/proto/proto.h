@@ -26,6 +26,7 @@
 
 namespace linnet::proto {
 
+inline constexpr std::size_t kShortMax = 1900;   // with its heads it fills a block of 2 KiB
 inline constexpr std::size_t kActiveIds = 64;
 inline constexpr std::size_t kActiveHeaderMax = 256;
 inline constexpr std::size_t kActivePayloadMax = 32768;
@@ -71,6 +72,8 @@ public:
     // ---- any thread ----
     // kOk: complete; kInProgress: the completion list will get it; else nothing happened. r.storage, done, done_arg, data are set by the caller.
     Status send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept;
+    // A message of at most kShortMax bytes to a peer so near that it can go at once, and is complete then: true. False: nothing happened; use send().
+    [[nodiscard]] bool send_short(Peer& peer, const SendArgs& args, std::span<const std::byte> payload) noexcept;
     Status send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) noexcept;
     // kOk, kTruncated or another failure: r.result is valid, complete; kInProgress. `spec_peer` is null for any source.
     Status recv(Peer* spec_peer, std::uint32_t space, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept;
@@ -91,7 +94,14 @@ public:
         Collector(const Collector&) = delete;
         Collector& operator=(const Collector&) = delete;
         // The next one that this thread completed, or null.
-        [[nodiscard]] Completion* next() noexcept;
+        [[nodiscard]] Completion* next() noexcept
+        {
+            Completion* const c = used_->first_;
+            if (c != nullptr) {
+                used_->first_ = static_cast<Completion*>(c->next);
+            }
+            return c;
+        }
 
     private:
         friend class Proto;
@@ -132,6 +142,8 @@ private:
     std::byte* acquire(std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
     void release(std::byte* block, std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
     TxBlock* acquire_tx(Peer& peer, std::size_t head_bytes) noexcept LINNET_REQUIRES(peer.lock);
+    TxBlock* acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept LINNET_REQUIRES(peer.lock);
+    static TxBlock& make_tx(std::byte* memory, std::size_t bytes) noexcept;
     void release_tx(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
     void release_spares(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     // completion (proto.cc)
@@ -164,9 +176,9 @@ private:
     void give_credit_here(Peer& peer, std::size_t bytes) noexcept;
     // arrival (arrive.cc)
     bool take_credit(Peer& peer, std::size_t bytes) noexcept;
-    struct Arrival {
-        wire::PacketHead head;
-        wire::RtsHeader rts;        // tag part valid for eager
+    struct Arrival {                  // points into the packet, or to what the peer keeps of it
+        const wire::PacketHead& head;
+        const wire::RtsHeader& rts;   // tag part valid for eager
         std::size_t payload_bytes;
     };
     RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;

@@ -18,9 +18,8 @@ constexpr Nanos kWantedAckDelay = std::chrono::milliseconds{1};
 // ... or after this many messages or bytes, so that a one-way stream retains a bounded amount.
 constexpr std::uint32_t kAckEvery = 64;
 constexpr std::uint32_t kAckEveryBytes = 256u << 10;
-// Lazy messages are handed back so many at a time: the lock and the owner are asked once for all.
-constexpr std::uint32_t kReleaseEvery = 8;
-constexpr Nanos kNear = std::chrono::microseconds{1};
+// Lazy messages that the sender did not take back itself are handed back so many at a time: the lock and the owner are asked once for all.
+constexpr std::uint32_t kReleaseEvery = 32;
 constexpr Nanos kSilenceCheck = std::chrono::seconds{1};
 constexpr std::size_t kBatch = 32;
 
@@ -93,14 +92,9 @@ Port& SessionLayer::add_port(Transport& transport)
 
 void SessionLayer::stamp(Session& s, TxMessage& m) noexcept
 {
-    wire::PacketHead h;
-    std::memcpy(&h, m.head, sizeof h);
     const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
     const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
-    h.number.set(m.number);
-    h.ack.set(ack);
-    h.credit.set(credit);
-    std::memcpy(m.head, &h, sizeof h);
+    wire::stamp_head(m.head, m.number, ack, credit);
     s.ack_sent_.store(ack, std::memory_order_relaxed);
     s.credit_sent_.store(credit, std::memory_order_relaxed);
 }
@@ -241,24 +235,6 @@ std::size_t SessionLayer::bulk_packet(const Session& s) const noexcept
 {
     const LinkState& link = s.links_[s.links_[1].port != nullptr ? 1 : 0];
     return link.port != nullptr ? link.port->transport().caps().bulk_packet : 0;
-}
-
-bool SessionLayer::is_near(const Session& s) const noexcept { return s.lane_up() && s.links_[0].port->transport().caps().latency <= kNear; }
-
-bool SessionLayer::offer(Session& s, std::size_t bytes) noexcept { return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes); }
-
-Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
-{
-    Port* port = nullptr;
-    LinkId id{};
-    {
-        MutexLock guard{s.lock};
-        if (s.down_reason() == Status::kOk && s.lane_up()) {
-            port = s.links_[0].port;
-            id = s.links_[0].id;
-        }
-    }
-    return port != nullptr ? port->transport().read(id, to, address, bytes) : Status::kUnsupported;
 }
 
 void SessionLayer::on_writable(PeerId peer, LinkRole role) noexcept
@@ -403,7 +379,7 @@ bool SessionLayer::resumes(const Session& s, const wire::PacketHead& head) const
 
 void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noexcept
 {
-    const wire::PacketHead head = load_head(packet);
+    const wire::PacketHead& head = wire::head_of(packet);
     if (!accept_number(s, head)) {
         return;
     }

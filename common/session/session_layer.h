@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "session/numbers.h"
 #include "session/session.h"
 #include "stats/counters.h"
 
@@ -79,6 +80,22 @@ public:
         bool written;       // its bytes left the process: they may change, unless the session must send them again
     };
     Sent send(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    // Nothing waits before it, and the lane takes packets at once or not at all (LanePacket::at_once). A message of at most kAtOnceMax bytes of payload
+    // may be sent by send_at_once() then: the lane has no pointers to it afterwards, so that move_payload() may follow, whether it was written or waits.
+    [[nodiscard]] static bool goes_at_once(const Session& s) noexcept LINNET_REQUIRES(s.lock)
+    {
+        return s.at_once_ && s.unsent_ == nullptr && lane_ready(s) && s.down_reason() == Status::kOk;
+    }
+    void send_at_once(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    // The oldest message sent, if it is lazy, the peer has acknowledged it and no link points to it: the caller's again, past on_acked(). Else null.
+    [[nodiscard]] static TxMessage* take_acked(Session& s) noexcept LINNET_REQUIRES(s.lock)
+    {
+        TxMessage* const m = s.retained_.front();
+        const std::uint32_t ack = s.ack_heard_.load(std::memory_order_relaxed);
+        const bool done = m != nullptr && m->lazy && m != s.unsent_ && !after(m->number, ack) && !after(m->number, s.written_) &&
+                          !after(ack, s.taken_.load(std::memory_order_relaxed));   // beyond it lies a lie, which take_ack() sees
+        return done ? s.retained_.pop_front() : nullptr;
+    }
     // A message sent now would go to a link at once.
     [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_; }
     // The same, but it may wait for others, to go out with them in one batch: at the next send() or the next poll(). True: it is the first one

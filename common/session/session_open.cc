@@ -380,6 +380,7 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
     link.peer_received = peer_received;
     if (role == LinkRole::kLane) {
         s.blocked_ = true;   // until on_link_up()
+        s.at_once_ = port.transport().caps().at_once;
     }
 }
 

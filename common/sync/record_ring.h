@@ -60,6 +60,18 @@ struct RingView {
 
 namespace detail {
 inline constexpr std::uint32_t kRingAlign = kCacheLine;
+// Copies in words: what was just written in words is still in the store buffer, out of which a wider load could not be served.
+inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
+{
+    std::uint64_t word = 0;
+    for (; bytes >= sizeof word; bytes -= sizeof word, to += sizeof word, from += sizeof word) {
+        std::memcpy(&word, from, sizeof word);
+        std::memcpy(to, &word, sizeof word);
+    }
+    if (bytes != 0) {
+        std::memcpy(to, from, bytes);
+    }
+}
 constexpr std::uint32_t ring_round(std::size_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kRingAlign - 1) & ~std::size_t{kRingAlign - 1}); }
 }   // namespace detail
 
@@ -107,6 +119,34 @@ public:
         slot.word.store(word, std::memory_order_seq_cst);                // (W)
         __builtin_prefetch(&view_.slots[slot_ % kRingSlots], 1);         // the reader has its line: fetch it before it is needed
         return Put::kDone;
+    }
+
+    // A record without data, which is most of them: `head` and then `tail` in place, together at most kInlineBytes.
+    [[nodiscard]] Put put_inline(std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept
+    {
+        if (slot_ - freed_slots_ >= kRingSlots) {
+            return put(kind, head, tail, {});
+        }
+        RingSlot& slot = view_.slots[slot_ % kRingSlots];
+        detail::copy_words(slot.bytes.data(), head.data(), head.size());
+        detail::copy_words(slot.bytes.data() + head.size(), tail.data(), tail.size());
+        ++slot_;
+        slot.word.store(static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20,
+                        std::memory_order_seq_cst);                      // (W)
+        __builtin_prefetch(&view_.slots[slot_ % kRingSlots], 1);
+        return Put::kDone;
+    }
+
+    // Two records with `bytes` of data between them, at most a quarter of the ring, can be put now. After `false` ask again when want_room() has been called.
+    [[nodiscard]] bool has_room(std::size_t bytes) noexcept
+    {
+        const auto rounded = static_cast<std::uint32_t>(bytes) + 2 * detail::kRingAlign;
+        const auto room = [&] { return slot_ - freed_slots_ <= kRingSlots - 2 && data_ - freed_data_ <= capacity_ - rounded; };
+        if (room()) {
+            return true;
+        }
+        refresh();
+        return sane() && room();
     }
 
     // After put(): must the reader be told by its bell even if it is awake?

@@ -42,6 +42,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     Nanos latency;                // prior: half round trip of an empty packet
     double bytes_per_ns;          // prior: stream rate
     std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
+    bool at_once{false};          // takes LanePacket::at_once, of up to kAtOnceMax bytes of payload
 };
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded. Both spans are borrowed until the packet is acknowledged or its
@@ -49,7 +50,9 @@ struct TransportCaps {            // constant after open(); upper layers choose 
 struct LanePacket {
     std::span<const std::byte> head;
     std::span<const std::byte> payload;
+    bool at_once{false};          // only with caps().at_once: take it if every byte can be written now, else not; so the spans are free on return
 };
+inline constexpr std::size_t kAtOnceMax = 4096;
 
 struct SendResult {
     std::size_t taken{0};      // packets of the batch, from the front, that the link now owns

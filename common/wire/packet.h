@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <type_traits>
 
 #include "base/wire_int.h"
@@ -127,6 +129,36 @@ inline constexpr std::uint32_t kMaxBodyBytes = 64u << 20;
         case PacketKind::kBulkData: return -1;
     }
     return -1;
+}
+
+// The way of the many: heads written in whole words, which a copy in words can read again at once; a processor that reads a word which was written in
+// parts waits until the parts have left its store buffer.
+inline void write_head(std::byte* at, PacketKind kind, std::uint16_t flags, std::size_t body_bytes) noexcept
+{
+    const le64 word{kWireVersion | static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(flags) << 16 |
+                    static_cast<std::uint64_t>(body_bytes) << 32};
+    std::memcpy(at, &word, sizeof word);
+}
+inline void stamp_head(std::byte* at, std::uint32_t number, std::uint32_t ack, std::uint32_t credit) noexcept
+{
+    static_assert(offsetof(PacketHead, number) == 8 && offsetof(PacketHead, credit) == 16);
+    const le64 words[2] = {le64{number | static_cast<std::uint64_t>(ack) << 32}, le64{credit}};
+    std::memcpy(at + 8, &words[0], sizeof words[0]);
+    std::memcpy(at + 16, &words[1], sizeof words[1]);
+}
+inline void write_tag(std::byte* at, std::uint32_t space, std::uint64_t match_bits, std::uint64_t immediate) noexcept
+{
+    static_assert(offsetof(TagHeader, match_bits) == 8 && offsetof(TagHeader, immediate) == 16);
+    const le64 words[3] = {le64{space}, le64{match_bits}, le64{immediate}};
+    std::memcpy(at, &words[0], sizeof words[0]);
+    std::memcpy(at + 8, &words[1], sizeof words[1]);
+    std::memcpy(at + 16, &words[2], sizeof words[2]);
+}
+// Of a packet that is whole, without copying it.
+[[nodiscard]] inline const PacketHead& head_of(std::span<const std::byte> packet) noexcept { return *reinterpret_cast<const PacketHead*>(packet.data()); }
+[[nodiscard]] inline const TagHeader& tag_of(std::span<const std::byte> packet) noexcept
+{
+    return *reinterpret_cast<const TagHeader*>(packet.data() + sizeof(PacketHead));
 }
 
 // What a receiver checks before it believes a head: version, kind, room for the kind header, bounded body.

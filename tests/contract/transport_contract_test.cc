@@ -111,6 +111,39 @@ TEST_P(TransportContract, RandomSizesAndBatchesArriveInOrder)
     expect_packets(packets);
 }
 
+// One that was not taken is sent again when there is room; what was handed over may be overwritten in either case.
+TEST_P(TransportContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
+{
+    if (!pair->a().transport->caps().at_once) {
+        GTEST_SKIP() << "it takes none";
+    }
+    std::mt19937_64 random{testing::test_seed(0x7c94)};
+    const auto ends = pair->open(LinkRole::kLane);
+    std::vector<Packet> packets;
+    for (std::uint32_t i = 1; i <= 1000; ++i) {
+        packets.push_back(eager(i, random() % (kAtOnceMax + 1)));
+    }
+    std::size_t next = 0;
+    unsigned refused = 0;
+    while (next < packets.size()) {
+        Packet lent = packets[next];
+        LanePacket packet = lent.lane();
+        packet.at_once = true;
+        const unsigned before = pair->a().sink.writable;
+        const SendResult r = pair->a().transport->send_lane(ends.at_a, {&packet, 1});
+        std::fill(lent.bytes.begin(), lent.bytes.end(), std::byte{0xee});
+        ASSERT_FALSE(r.down);
+        ASSERT_TRUE(r.all_written);
+        next += r.taken;
+        if (r.taken == 0) {
+            ++refused;
+            ASSERT_TRUE(pair->run_until([&] { return pair->a().sink.writable > before; })) << "no on_writable() after a packet that was not taken";
+        }
+    }
+    EXPECT_GT(refused, 0u) << "the link never filled";
+    expect_packets(packets);
+}
+
 TEST_P(TransportContract, PacketsWithoutNumberOrKindHeaderArrive)
 {
     const auto ends = pair->open(LinkRole::kLane);

@@ -246,7 +246,8 @@ Status LoopbackTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::
 
 void LoopbackTransport::deliver_lane(const Item& item, PeerId peer) noexcept
 {
-    const auto& [head, payload] = item.packet;
+    const std::span<const std::byte> head = item.packet.head;
+    const std::span<const std::byte> payload = item.packet.payload;
     if (head.size() + payload.size() <= kWholeMax) {
         std::memcpy(whole_.get(), head.data(), head.size());
         if (!payload.empty()) {

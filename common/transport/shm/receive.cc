@@ -103,7 +103,7 @@ void ShmTransport::lane_record(Link& link, const RingReader::Record& record) noe
     std::memcpy(&head, whole_.data(), sizeof head);
     const std::size_t total = sizeof head + head.body_bytes.get();
     const std::size_t size = record.inline_bytes.size() + record.data.size();
-    if (here < sizeof head || !wire::lane_head_ok(head) || total > caps().lane_packet_max || size > total) {
+    if (here < sizeof head || !wire::lane_head_ok(head) || total > kLanePacketMax || size > total) {
         nonsense(link, "received what is no packet");
         return;
     }

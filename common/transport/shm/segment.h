@@ -20,6 +20,8 @@ namespace linnet::shm {
 enum class Side : std::uint8_t { kOpener = 0, kAcceptor = 1 };
 [[nodiscard]] constexpr Side other(Side side) noexcept { return side == Side::kOpener ? Side::kAcceptor : Side::kOpener; }
 
+inline constexpr std::size_t kLanePacketMax = 128 * 1024;
+
 // Kinds of records.
 inline constexpr std::uint32_t kStart = 1;   // a packet begins: its head, or all of it, in place; then payload
 inline constexpr std::uint32_t kMore = 2;    // more of it, beside

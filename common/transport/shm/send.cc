@@ -106,6 +106,18 @@ ShmTransport::Written ShmTransport::write_packet(Tx& tx, std::span<const std::by
     return put == Put::kDone ? Written::kAll : put == Put::kFull ? Written::kNone : Written::kBroken;
 }
 
+// All of a packet that is no longer than kAtOnceMax. If not, the peer was asked for a bell.
+bool ShmTransport::fits(Tx& tx, const LanePacket& p) noexcept
+{
+    const std::size_t total = p.head.size() + p.payload.size();
+    if (total <= kInlineBytes || tx.ring.has_room(total)) {
+        return true;
+    }
+    tx.waiting = true;
+    tx.ring.want_room(true);
+    return tx.ring.has_room(total);
+}
+
 SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch) noexcept
 {
     SendResult result;
@@ -125,10 +137,18 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
         return result;
     }
     result.all_written = true;
+    if (const LanePacket& p = batch[0]; batch.size() == 1 && p.head.size() + p.payload.size() <= kInlineBytes) {   // most are
+        if (tx.ring.put_inline(kStart, p.head, p.payload) == Put::kDone) {
+            tx.count(p.head.size() + p.payload.size());
+            announce(tx);
+            result.taken = 1;
+            return result;
+        }
+    }
     Written written = Written::kAll;
     while (written == Written::kAll && result.taken < batch.size()) {
         const LanePacket& p = batch[result.taken];
-        written = write_packet(tx, p.head, p.payload);
+        written = !p.at_once || fits(tx, p) ? write_packet(tx, p.head, p.payload) : Written::kNone;
         if (written == Written::kBroken) {
             broke(tx);
             return {0, false, true};

@@ -26,11 +26,12 @@ constexpr Nanos kTrimPause = std::chrono::milliseconds{250};
 
 constexpr TransportCaps kCaps{
     .name = "shm",
-    .lane_packet_max = 128 * 1024,
+    .lane_packet_max = kLanePacketMax,
     .separate_bulk = true,
     .direct_links = false,
     .latency = Nanos{300},
     .bytes_per_ns = 8.0,
+    .at_once = true,
 };
 
 }   // namespace
@@ -290,7 +291,7 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
             done += handle(*link, budget);
         }
     });
-    if (!ask_now_ && done == 0 && ++passes_ < kPassesPerTick && !hot_.empty()) {
+    if (!ask_now_ && (done == 0 || opening_.empty()) && ++passes_ < kPassesPerTick && !hot_.empty()) {
         polling_ = false;   // even the time costs a tenth of such a pass
         links_.recycle();
         return done;
@@ -318,9 +319,10 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
 bool ShmTransport::linger() noexcept
 {
     RoleScope token{token_};
-    constexpr unsigned kLooks = 64;   // of a few cycles each
-    for (unsigned looks = 0; looks < kLooks && !hot_.empty(); looks += hot_.count()) {
-        for (unsigned i = 0; i < hot_.count(); ++i) {
+    constexpr unsigned kLooks = 128;   // of a few cycles each
+    const unsigned n = hot_.count();
+    for (unsigned looks = 0; looks < kLooks && n != 0; looks += n) {
+        for (unsigned i = 0; i < n; ++i) {
             if (hot_[i].rx.ring.ready()) {
                 return true;
             }

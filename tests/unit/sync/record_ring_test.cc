@@ -102,6 +102,52 @@ TEST(RecordRing, FullOfSlotsUntilTheReaderPublishes)
     EXPECT_EQ(until, kRingSlots / 4);
 }
 
+TEST(RecordRing, ShortRecordsInPlaceAreThoseOfPut)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    for (std::size_t n = 0; n <= kInlineBytes; ++n) {
+        const Bytes b = pattern(static_cast<std::uint32_t>(n), n);
+        const auto head = std::span{b}.first(n / 2);
+        ASSERT_EQ(writer.put_inline(3, head, std::span{b}.subspan(n / 2)), Put::kDone);
+        RingReader::Record r;
+        ASSERT_EQ(reader.peek(r), RingReader::Peek::kRecord);
+        EXPECT_EQ(r.kind, 3u);
+        EXPECT_TRUE(std::equal(r.inline_bytes.begin(), r.inline_bytes.end(), b.begin(), b.end())) << n;
+        EXPECT_TRUE(r.data.empty());
+        reader.advance(r);
+        ASSERT_FALSE(reader.publish_if_due());
+    }
+    std::uint32_t full = 0;
+    while (writer.put_inline(1, {}, {}) == Put::kDone) {
+        ++full;
+    }
+    EXPECT_LE(full, kRingSlots);
+    EXPECT_GT(full, kRingSlots / 2);
+}
+
+TEST(RecordRing, WhatHasRoomCanBePutWhereverTheRingEnds)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    unsigned refused = 0;
+    for (std::uint32_t i = 0; i < 2000; ++i) {
+        const std::size_t bytes = i * 97 % (kData / 4);
+        while (!writer.has_room(bytes)) {
+            ++refused;
+            taken(reader);
+            static_cast<void>(reader.publish_if_due());
+        }
+        const Bytes b = pattern(i, bytes);
+        const std::size_t first = std::min(bytes, writer.data_max());
+        ASSERT_EQ(writer.put(1, {}, {}, std::span{b}.first(first)), Put::kDone);
+        ASSERT_TRUE(first == bytes || writer.put(2, {}, {}, std::span{b}.subspan(first)) == Put::kDone);
+    }
+    EXPECT_GT(refused, 0u);
+}
+
 TEST(RecordRing, WriterThatWaitsForRoomIsToldOnce)
 {
     Ring ring;
