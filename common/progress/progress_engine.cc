@@ -120,14 +120,13 @@ Status ProgressEngine::start()
     while (monotonic_now() - t0 < Nanos{50'000}) {
         cpu_pause();
     }
-    TickScale scale;
-    scale.measured(read_ticks() - c0, monotonic_now() - t0);
+    scale_.measured(read_ticks() - c0, monotonic_now() - t0);
     spin_time_ = config_.spin_time > Nanos::zero() ? config_.spin_time : spin_time_for(wake_cost_);
-    spin_budget_ = {config_.policy, scale.ticks(spin_time_), scale.ticks(kBetweenYields), scale.ticks(kBackToBack)};
-    arm_gap_ = scale.ticks(config_.arm_gap);
-    away_ = scale.ticks(kAway);
-    slow_yield_ = scale.ticks(kSlowYield);
-    hold_age_ = scale.ticks(config_.hold_time / 2);
+    spin_budget_ = {config_.policy, scale_.ticks(spin_time_), scale_.ticks(kBetweenYields), scale_.ticks(kBackToBack)};
+    arm_gap_ = scale_.ticks(config_.arm_gap);
+    away_ = scale_.ticks(kAway);
+    slow_yield_ = scale_.ticks(kSlowYield);
+    hold_age_ = scale_.ticks(config_.hold_time / 2);
     {
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};

@@ -138,6 +138,10 @@ public:
         return !token_.has_audience();
     }
 
+    // The caller started something that a peer answers after about `time`. Until then a waiting thread polls rather than sleeps, unless others want its
+    // core: a sleep that ends a moment later costs more than it saves.
+    void expect_within(Nanos time) noexcept { patient_until_.store(read_ticks() + scale_.ticks(time), std::memory_order_relaxed); }
+
     // ---- packets held back ----
     // A small packet may wait for the next call of the host, so that a row of sends becomes one system call. Only within a row of posts back to
     // back whose end is not due, as learned, and only while nobody polls.
@@ -198,6 +202,10 @@ private:
     void give_way() noexcept;
     void still_here() noexcept;
     [[nodiscard]] bool linger() noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool patient(Ticks now) const noexcept
+    {
+        return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
+    }
     [[nodiscard]] Spin::Step next_step_of_row(bool may_sleep) noexcept LINNET_REQUIRES(token_);
     unsigned host_progress_second(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
@@ -240,12 +248,14 @@ private:
     Nanos wake_cost_{0};
     Nanos spin_time_{0};
     Spin::Budget spin_budget_{};
+    TickScale scale_;
     Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, hold_age_{0};
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
     std::atomic<Ticks> last_gap_{0};
     std::atomic<Ticks> event_busy_at_leave_{0};
+    std::atomic<Ticks> patient_until_{0};
     GapPredictor gaps_;
     alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};   // without what the holders of the token closed:
     std::atomic<std::int64_t> closed_here_{0};

@@ -121,6 +121,9 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
                 yield = true;
                 break;
             case Spin::Step::kSleep:
+                if (patient(row_stamp_)) {
+                    break;
+                }
                 sleep_holding_token(config_.has_completions, clock_.now() + config_.sleep_max);
                 events = pass(budget, StatsRole::kPoller);
                 if (events != 0) {
@@ -248,7 +251,9 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
                     give_way();
                     break;
                 case Spin::Step::kSleep:
-                    sleep_holding_token(ready, deadline);
+                    if (!patient(now)) {
+                        sleep_holding_token(ready, deadline);
+                    }
                     break;
             }
         }

@@ -11,6 +11,8 @@ namespace linnet::proto {
 namespace {
 // Up to here payload is copied behind its head before sending: one contiguous piece for the system call, and cheaper than bookkeeping.
 constexpr std::size_t kCopyFirst = 2048;
+// Longer copies are worth a sleep of the sender.
+constexpr Nanos kPatience = std::chrono::milliseconds{2};
 constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
 
 template <class T>
@@ -251,6 +253,10 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool of
     r.tx.head_bytes = static_cast<std::uint32_t>(at);
     r.tx.payload = first > 0 ? r.data.view(0, first) : std::span<const std::byte>{};
     open(r, peer);
+    if (offered) {
+        constexpr std::uint64_t kBytesPerNano = 3;   // at least, when the receiver is there: half of what copying reaches
+        engine_.expect_within(std::min(Nanos{r.data.length / kBytesPerNano}, kPatience));
+    }
     SendTally::add(peer.sent.rndv);
     SendTally::add(peer.sent.bytes, r.data.length);
     const auto ignored = layer_->send(peer, r.tx);

@@ -59,6 +59,7 @@ struct Tx {
     BellPage* bells{nullptr};    // the peer's
     std::uint32_t bell{0};
     std::array<std::span<const std::byte>, 2> rest;   // borrowed: what of the packet is not in the ring yet
+    std::size_t piece{0};        // and at most so much of it at a time
     bool waiting{false};         // for room, or for a pull: the peer rings when it frees something
     bool notify{false};          // on_writable() is owed
     bool cookie_held{false};     // a bulk packet is pending

@@ -16,6 +16,9 @@ namespace {
 
 using Peek = RingReader::Peek;
 
+// Looks of a few cycles each: about the time in which a sender that has its core writes a piece.
+constexpr unsigned kLooksForPiece = 256;
+
 // After so many bytes of one link in a pass the others have their turn.
 constexpr std::size_t kPassBytes = 512 * 1024;
 
@@ -57,13 +60,18 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
 {
     const LinkId id = link.id;
     unsigned done = 0;
+    unsigned looks = 0;
     std::size_t bytes = 0;
     RingReader::Record record;
     while (done < std::max(budget, 1u) && bytes < kPassBytes) {
         const Peek peek = link.rx.ring.peek(record);
         if (peek == Peek::kNone) {
+            if (link.rx.in_body && ++looks < kLooksForPiece) {
+                continue;   // the next piece is being written right now
+            }
             break;
         }
+        looks = 0;
         ++done;
         if (peek == Peek::kBroken) {
             nonsense(link, "found nonsense in its ring");

@@ -12,6 +12,11 @@ namespace {
 
 using Put = RingWriter::Put;
 
+// A packet of some pages goes in a few pieces, so that the peer copies one while we copy the next; a shorter piece is not worth its record.
+constexpr std::size_t kPieceMin = 4096;
+constexpr std::size_t kPieces = 4;
+constexpr std::size_t piece_of(std::size_t bytes) noexcept { return std::max(kPieceMin, (bytes / kPieces + kCacheLine - 1) & ~std::size_t{kCacheLine - 1}); }
+
 // From here on the receiver reads the payload out of our memory: below, two copies through a ring that stays in the cache cost less than the system call
 // and the way back.
 constexpr std::size_t kPullMin = 16 * 1024;
@@ -66,7 +71,7 @@ RingWriter::Put ShmTransport::write_rest(Tx& tx) noexcept
 {
     for (std::span<const std::byte>& piece : tx.rest) {
         while (!piece.empty()) {
-            const std::size_t n = std::min(piece.size(), tx.ring.data_max());
+            const std::size_t n = std::min({piece.size(), tx.ring.data_max(), tx.piece});
             const Put put = put_or_wait(tx, kMore, {}, {}, piece.first(n));
             if (put != Put::kDone) {
                 return put;
@@ -90,7 +95,8 @@ ShmTransport::Written ShmTransport::write_packet(Tx& tx, std::span<const std::by
         const std::span<const std::byte> in_place = head.first(std::min(head.size(), kInlineBytes));
         tx.rest = {head.subspan(in_place.size()), payload};
         std::span<const std::byte>& first = tx.rest[0].empty() ? tx.rest[1] : tx.rest[0];
-        const std::span<const std::byte> data = first.first(std::min(first.size(), tx.ring.data_max()));
+        tx.piece = piece_of(payload.size());
+        const std::span<const std::byte> data = first.first(std::min({first.size(), tx.ring.data_max(), tx.piece}));
         put = put_or_wait(tx, kStart, in_place, {}, data);
         if (put == Put::kDone) {
             first = first.subspan(data.size());

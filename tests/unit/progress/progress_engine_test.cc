@@ -428,6 +428,28 @@ TEST_F(ProgressEngineTest, RowThatBeganWhileSomebodyPolledIsLookedAfterToo)
 
 // ---- host_progress sleeps when it may ----
 
+TEST_F(ProgressEngineTest, HostPollsForWhatIsExpectedSoonAndSleepsAfterwards)
+{
+    ProgressEngine& engine = make();
+    post();
+    engine.expect_within(10s);
+    bool crowded = false;   // then it gives way, and sleeps
+    for (const TimePoint end = monotonic_now() + 20ms; monotonic_now() < end;) {
+        for (int call = 0; call < 100; ++call) {
+            crowded = crowded || engine.contended();
+            host_call();
+        }
+    }
+    EXPECT_TRUE(crowded || count(Counter::kAppSleeps) == 0);
+    engine.expect_within(Nanos::zero());
+    for (const TimePoint end = monotonic_now() + kSoon; count(Counter::kAppSleeps) == 0 && monotonic_now() < end;) {
+        for (int call = 0; call < 100; ++call) {
+            host_call();
+        }
+    }
+    EXPECT_GT(count(Counter::kAppSleeps), 0u);
+}
+
 TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
 {
     ProgressEngine& engine = make();
