@@ -26,6 +26,9 @@ enum class [[nodiscard]] Status : int {
     // the operation ended with an error; others go on
     kTruncated = -10,       // the message was longer than the buffer; the true length is reported
     kCanceled = -11,
+    kKey = -12,             // no memory region has this key, or another one has it already
+    kBounds = -13,          // the bytes asked for do not lie within the memory region
+    kNotAllowed = -14,      // the memory region may not be used so
     // the peer is lost
     kPeerDown = -20,        // died, reset for good, or departed
     kUnreachable = -21,     // no way to it was found within the connect timeout
@@ -54,6 +57,9 @@ enum class [[nodiscard]] Status : int {
         case Status::kTimedOut: return "timed out";
         case Status::kTruncated: return "message truncated";
         case Status::kCanceled: return "canceled";
+        case Status::kKey: return "no such memory region";
+        case Status::kBounds: return "outside of the memory region";
+        case Status::kNotAllowed: return "not allowed for the memory region";
         case Status::kPeerDown: return "peer down";
         case Status::kUnreachable: return "peer unreachable";
         case Status::kRefused: return "refused by peer";

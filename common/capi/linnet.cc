@@ -5,22 +5,15 @@
 
 #include "capi/linnet.h"
 
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <new>
 
-#include "core/context.h"
+#include "capi/boundary.h"
 #include "session/session_layer.h"
 
 using namespace linnet;
-
-struct linnet_context {
-    std::unique_ptr<core::Context> core;
-    linnet_log_fn log{nullptr};
-    void* log_arg{nullptr};
-};
+using namespace linnet::capi;
 
 namespace {
 
@@ -31,6 +24,8 @@ static_assert(LINNET_ERR_NOT_FOUND == static_cast<int>(Status::kNotFound) && LIN
 static_assert(LINNET_ERR_UNSUPPORTED == static_cast<int>(Status::kUnsupported) && LINNET_ERR_AGAIN == static_cast<int>(Status::kAgain));
 static_assert(LINNET_ERR_TIMED_OUT == static_cast<int>(Status::kTimedOut) && LINNET_ERR_TRUNCATED == static_cast<int>(Status::kTruncated));
 static_assert(LINNET_ERR_CANCELED == static_cast<int>(Status::kCanceled) && LINNET_ERR_PEER_DOWN == static_cast<int>(Status::kPeerDown));
+static_assert(LINNET_ERR_KEY == static_cast<int>(Status::kKey) && LINNET_ERR_BOUNDS == static_cast<int>(Status::kBounds));
+static_assert(LINNET_ERR_NOT_ALLOWED == static_cast<int>(Status::kNotAllowed));
 static_assert(LINNET_ERR_UNREACHABLE == static_cast<int>(Status::kUnreachable) && LINNET_ERR_REFUSED == static_cast<int>(Status::kRefused));
 static_assert(LINNET_ERR_PROTOCOL == static_cast<int>(Status::kProtocol) && LINNET_ERR_IO == static_cast<int>(Status::kIo));
 static_assert(LINNET_ERR_NO_DESCRIPTORS == static_cast<int>(Status::kNoDescriptors) && LINNET_ERR_PERMISSION == static_cast<int>(Status::kPermission));
@@ -44,76 +39,6 @@ static_assert(sizeof(linnet_name_t) == sizeof(wire::EndpointName));
 // Sending or receiving up to this takes less than a microsecond.
 constexpr std::uint64_t kShort = 2048;
 
-linnet_status_t to_c(Status s) noexcept { return static_cast<linnet_status_t>(s); }
-
-template <class Body>
-linnet_status_t c_boundary(Body&& body) noexcept
-{
-    try {
-        return to_c(std::forward<Body>(body)());
-    } catch (const std::bad_alloc&) {
-        return LINNET_ERR_NO_MEMORY;
-    } catch (...) {
-        return LINNET_ERR_INTERNAL;
-    }
-}
-
-// An entry of an open context of this process, not of its parent. Learns the gap since the host's last call.
-template <class Body>
-linnet_status_t entry(linnet_context_t* ctx, Body&& body) noexcept
-{
-    if (ctx == nullptr) {
-        return LINNET_ERR_INVALID;
-    }
-    if (!ctx->core->alive()) {
-        return LINNET_ERR_CLOSED;
-    }
-    return c_boundary([&] { return body(*ctx->core); });
-}
-
-// The same for calls that may leave an operation open.
-template <class Body>
-linnet_status_t post_entry(linnet_context_t* ctx, Body&& body) noexcept
-{
-    return entry(ctx, [&](core::Context& c) {
-        c.enter();
-        const Status s = body(c);
-        c.leave_post();
-        return s;
-    });
-}
-
-// The same for a short call, with one look at the clock; none when it leaves nothing open: as far as progress is concerned the host was not here.
-template <class Body>
-linnet_status_t short_post_entry(linnet_context_t* ctx, Body&& body) noexcept
-{
-    return entry(ctx, [&](core::Context& c) {
-        const Status s = body(c);
-        c.passed_by();
-        return s;
-    });
-}
-
-bool aligned(const linnet_request_t* r) noexcept
-{
-    return r != nullptr && reinterpret_cast<std::uintptr_t>(r) % LINNET_REQUEST_ALIGN == 0;
-}
-
-proto::Data to_data(const linnet_data_t& d) noexcept
-{
-    return {static_cast<std::byte*>(d.base), d.length, d.iov, d.iov_count, d.pack, d.unpack, d.pack_arg};
-}
-
-void to_result(linnet_result_t& to, const proto::ResultRecord& from) noexcept
-{
-    to.status = to_c(from.status);
-    to.peer = from.peer_added ? from.peer.value : LINNET_PEER_UNKNOWN;
-    to.match_bits = from.bits;
-    to.immediate = from.immediate;
-    to.flags = from.has_immediate ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0;
-    to.length = from.length;
-}
-
 proto::SendArgs send_args(const linnet_send_t& send) noexcept
 {
     proto::SendArgs args;
@@ -124,50 +49,8 @@ proto::SendArgs send_args(const linnet_send_t& send) noexcept
     args.copy = (send.flags & LINNET_SEND_COPY) != 0;
     args.acked = (send.flags & LINNET_SEND_ACKED) != 0;
     args.has_immediate = (send.flags & LINNET_SEND_IMMEDIATE) != 0;
+    args.fence = (send.flags & LINNET_SEND_FENCE) != 0;
     return args;
-}
-
-linnet_request_t* storage_of(proto::Request& r) noexcept { return static_cast<linnet_request_t*>(r.storage); }
-
-// A request of the core inside the host's storage. `done` is the host's; it runs from here once the core has finished.
-template <class R>
-R& make_request(linnet_request_t* storage, const linnet_data_t& data, linnet_done_fn done, void* arg) noexcept
-{
-    R* const r = new (storage->opaque) R;
-    r->storage = storage;
-    r->data = to_data(data);
-    r->host_done = reinterpret_cast<void (*)()>(done);
-    r->done_arg = arg;
-    r->done = [](proto::Request& request) noexcept {
-        linnet_request_t* const host = storage_of(request);
-        to_result(host->result, request.result);
-        const auto host_done = reinterpret_cast<linnet_done_fn>(request.host_done);
-        void* const host_arg = request.done_arg;
-        static_cast<R&>(request).~R();
-        host_done(host, host_arg);
-    };
-    return *r;
-}
-
-// The operation ended inside the call, or did not begin.
-template <class R>
-Status settle(R& r, Status s) noexcept
-{
-    if (s != Status::kInProgress) {
-        r.result.status = s;
-        to_result(storage_of(r)->result, r.result);
-        r.~R();
-    }
-    return s;
-}
-
-Result<proto::Peer*> peer_of(core::Context& c, linnet_peer_t id) noexcept
-{
-    proto::Peer* const p = c.peer(PeerId{id});
-    if (p == nullptr) {
-        return Status::kInvalid;
-    }
-    return p;
 }
 
 // A peer, or any.
@@ -342,7 +225,8 @@ linnet_status_t linnet_peer_declare_dead(linnet_context_t* ctx, linnet_peer_t pe
 linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send, linnet_request_t* request) noexcept
 {
     const std::uint64_t bytes = send->data.length;
-    if (bytes <= proto::kShortMax && send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & (LINNET_SEND_SYNC | LINNET_SEND_ACKED)) == 0) {
+    constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
+    if (bytes <= proto::kShortMax && send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & kWaits) == 0) {
         const linnet_status_t s = entry(ctx, [&](core::Context& c) {
             proto::Peer* const p = c.peer(PeerId{send->peer});
             const std::span<const std::byte> payload{static_cast<const std::byte*>(send->data.base), static_cast<std::size_t>(bytes)};

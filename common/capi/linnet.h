@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the Linnet authors */
 /* linnet.h: the one interface between the core and every host (Open MPI, MPICH, libfabric). Plain C11; also valid C++20. */
 /*
- * What it is     Tagged messages and active messages between processes, over the transports that the context opened.
+ * What it is     Tagged messages and active messages between processes, over the transports that the context opened; linnet_rma.h adds one-sided
+ *                operations.
  * Who owns it    A host opens a context and closes it. Two contexts in one process are independent. After fork() the
  *                contexts of the parent are dead in the child: every call answers LINNET_ERR_CLOSED.
  * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message
@@ -51,15 +52,14 @@ typedef enum linnet_status {
     LINNET_ERR_TIMED_OUT = -7,
     LINNET_ERR_TRUNCATED = -10,     /* the message was longer than the buffer; result.length is its true length */
     LINNET_ERR_CANCELED = -11,
+    LINNET_ERR_KEY = -12,           /* one-sided: no memory region has this key; registering: one has it already */
+    LINNET_ERR_BOUNDS = -13,        /* not within the memory region */
+    LINNET_ERR_NOT_ALLOWED = -14,   /* the memory region may not be used so */
     LINNET_ERR_PEER_DOWN = -20,     /* the peer died or departed; permanent for this peer */
     LINNET_ERR_UNREACHABLE = -21,   /* no way to the peer within connect_timeout */
     LINNET_ERR_REFUSED = -22,       /* the peer refused: wrong secret, another incarnation, another version */
     LINNET_ERR_PROTOCOL = -23,      /* the peer sent what no correct peer sends */
-    LINNET_ERR_IO = -30,
-    LINNET_ERR_NO_DESCRIPTORS = -31,
-    LINNET_ERR_PERMISSION = -32,
-    LINNET_ERR_CLOSED = -33,
-    LINNET_ERR_INTERNAL = -34
+    LINNET_ERR_IO = -30, LINNET_ERR_NO_DESCRIPTORS = -31, LINNET_ERR_PERMISSION = -32, LINNET_ERR_CLOSED = -33, LINNET_ERR_INTERNAL = -34
 } linnet_status_t;
 
 /* Lower-case words; never NULL; static storage. */
@@ -218,7 +218,8 @@ enum {
     LINNET_SEND_SYNC = 1u << 0,    /* complete only when the receiver has matched it */
     LINNET_SEND_COPY = 1u << 1,    /* complete at once if it can be done by copying: the caller is about to wait for it */
     LINNET_SEND_ACKED = 1u << 2,   /* complete only when the peer's process has the message, matched or not; rendezvous: matched */
-    LINNET_SEND_IMMEDIATE = 1u << 3   /* the immediate means something; the receiver's result.flags tell */
+    LINNET_SEND_IMMEDIATE = 1u << 3,  /* the immediate means something; the receiver's result.flags tell */
+    LINNET_SEND_FENCE = 1u << 4       /* only when all else towards this peer is over; till then LINNET_ERR_NO_RESOURCE */
 };
 
 typedef struct linnet_send {

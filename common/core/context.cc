@@ -282,6 +282,55 @@ void Context::run_active(proto::ActiveEvent& e) noexcept
     proto_->release_active(e);
 }
 
+void Context::register_remote(RemoteFn fn, void* arg) noexcept
+{
+    remote_arg_.store(arg, std::memory_order_relaxed);
+    remote_fn_.store(fn, std::memory_order_release);
+}
+
+void Context::tell_remote(const RemoteNews& news) noexcept
+{
+    if (const RemoteFn fn = remote_fn_.load(std::memory_order_acquire); fn != nullptr) {
+        fn(remote_arg_.load(std::memory_order_relaxed), news);
+    } else {
+        stats_.block(StatsRole::kAnyThread).add_shared(Counter::kUnexpectedDropped);
+    }
+}
+
+void Context::run(proto::Completion& c) noexcept
+{
+    switch (c.completion_kind) {
+        case proto::Completion::Kind::kRequest: {
+            auto& r = static_cast<proto::Request&>(c);
+            r.done(r);
+            return;
+        }
+        case proto::Completion::Kind::kActive: run_active(static_cast<proto::ActiveEvent&>(c)); return;
+        case proto::Completion::Kind::kRemote: {
+            auto& e = static_cast<proto::RemoteEvent&>(c);
+            RemoteNews news;
+            news.from = e.peer->added.load(std::memory_order_relaxed) ? e.peer->id.value : news.from;
+            news.has_immediate = true;
+            news.immediate = e.immediate;
+            news.length = e.length;
+            tell_remote(news);
+            proto_->release_remote(e);
+            return;
+        }
+        case proto::Completion::Kind::kRegion: {
+            const auto n = proto_->regions().take(static_cast<proto::Region&>(c));
+            if (!n.closed) {
+                RemoteNews news;
+                news.reads = n.reads;
+                news.writes = n.writes;
+                news.region_arg = n.arg;
+                tell_remote(news);
+            }
+            return;
+        }
+    }
+}
+
 unsigned Context::drain(unsigned budget) noexcept
 {
     proto::Proto::Collector mine{*proto_};
@@ -301,12 +350,7 @@ unsigned Context::drain(proto::Proto::Collector& mine, unsigned budget) noexcept
             break;
         }
         ++n;
-        if (c->completion_kind == proto::Completion::Kind::kActive) {
-            run_active(static_cast<proto::ActiveEvent&>(*c));
-        } else {
-            auto& r = static_cast<proto::Request&>(*c);
-            r.done(r);
-        }
+        run(*c);
     }
     return n;
 }

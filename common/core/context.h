@@ -45,6 +45,18 @@ struct OpenArgs {
 using ActiveFn = void (*)(void* arg, std::uint32_t from, std::uint64_t immediate, const void* header, std::size_t header_bytes,
                           const void* payload, std::size_t payload_bytes) noexcept;
 
+// What peers did to our memory regions.
+struct RemoteNews {
+    std::uint32_t from{kNoPeer.value - 1};   // of an immediate, when the host knows the peer
+    std::uint32_t reads{0};                  // notices
+    std::uint32_t writes{0};
+    bool has_immediate{false};
+    std::uint64_t immediate{0};
+    std::uint64_t length{0};
+    void* region_arg{nullptr};               // notices
+};
+using RemoteFn = void (*)(void* arg, const RemoteNews& news) noexcept;
+
 class Context {
 public:
     static Result<std::unique_ptr<Context>> open(const OpenArgs& args);
@@ -76,6 +88,9 @@ public:
     // ---- active messages ----
     Status register_active(std::uint32_t id, ActiveFn fn, void* arg) noexcept;
 
+    // ---- one-sided operations ----
+    void register_remote(RemoteFn fn, void* arg) noexcept;
+
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
     // Both, after a short call; none of them when nothing is open.
@@ -102,6 +117,8 @@ private:
     unsigned drain(unsigned budget) noexcept;
     unsigned drain(proto::Proto::Collector& mine, unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;
+    void run(proto::Completion& c) noexcept;
+    void tell_remote(const RemoteNews& news) noexcept;
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     void close() noexcept;
 
@@ -124,6 +141,8 @@ private:
     StatsPublisher publisher_;
     std::vector<std::unique_ptr<Transport>> transports_;   // above their sinks, so destroyed first
     std::array<Handler, proto::kActiveIds> handlers_;
+    std::atomic<RemoteFn> remote_fn_{nullptr};
+    std::atomic<void*> remote_arg_{nullptr};
 };
 
 }   // namespace linnet::core

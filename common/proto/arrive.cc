@@ -3,6 +3,7 @@
 // Proto: what a packet of the lane does when it arrives. Token held.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "proto/proto.h"
 
@@ -53,6 +54,26 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
             if (e != nullptr) {
                 std::memcpy(e->body, rest.data(), rest.size());
                 active_arrived(*e);
+            }
+            return;
+        }
+        case wire::PacketKind::kWrite: {
+            const auto h = load<wire::WriteHeader>(body);
+            const std::span<const std::byte> payload = body.subspan(sizeof h);
+            if (RecvRequest* const r = arrive_write(peer, head, h, payload.size()); r != nullptr) {
+                r->data.scatter(0, payload);
+                matched_payload_done(peer, *r, {head, envelope_of(h), payload.size()});
+            }
+            return;
+        }
+        case wire::PacketKind::kAtomic: arrive_atomic(peer, load<wire::AtomicHeader>(body), body.subspan(sizeof(wire::AtomicHeader))); return;
+        case wire::PacketKind::kRead: arrive_read(peer, load<wire::ReadHeader>(body)); return;
+        case wire::PacketKind::kReadReply: {
+            const auto h = load<wire::ReadReplyHeader>(body);
+            const std::span<const std::byte> payload = body.subspan(sizeof h);
+            if (RecvRequest* const r = arrive_read_reply(peer, h, payload.size()); r != nullptr) {
+                r->data.scatter(0, payload);
+                read_reply_done(peer, *r);
             }
             return;
         }
@@ -156,7 +177,9 @@ void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
 // The payload that came with the envelope is in the user's buffer.
 void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
 {
-    give_credit_here(peer, a.payload_bytes);
+    if (a.head.kind != wire::PacketKind::kWrite) {
+        give_credit_here(peer, a.payload_bytes);
+    }
     if (r.slot != 0) {   // the rest was asked for when the head came, and may be here
         r.first_on_its_way = false;
         if (r.next == r.end) {
@@ -164,7 +187,7 @@ void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) n
         }
         return;
     }
-    if (a.head.kind == wire::PacketKind::kRts) {
+    if (a.head.kind != wire::PacketKind::kEager) {
         plan_pull(r, a);
         const Status status = start_pull(peer, r);
         if (status != Status::kInProgress) {
@@ -221,6 +244,12 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
         peer.landing_active = make_active(peer, load<wire::ActiveHeader>(body), payload_bytes);
         return landing_place(peer);
     }
+    if (head.kind == wire::PacketKind::kAtomic) {
+        return atomic_begins(peer, load<wire::AtomicHeader>(body), payload_bytes);
+    }
+    if (head.kind == wire::PacketKind::kWrite || head.kind == wire::PacketKind::kReadReply) {
+        return one_sided_begins(peer, head, body, payload_bytes);
+    }
     if (head.kind == wire::PacketKind::kRts) {
         peer.landing_header = load<wire::RtsHeader>(body);
         if (payload_bytes > peer.landing_header.length.get()) {
@@ -253,6 +282,25 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
     return landing_place(peer);
 }
 
+// What is refused lands nowhere.
+Landing Proto::one_sided_begins(Peer& peer, const wire::PacketHead& head, std::span<const std::byte> body, std::size_t payload_bytes) noexcept
+{
+    if (head.kind == wire::PacketKind::kWrite) {
+        const auto h = load<wire::WriteHeader>(body);
+        peer.landing_header = envelope_of(h);
+        peer.landing_recv = arrive_write(peer, head, h, payload_bytes);
+        if (peer.landing_recv != nullptr) {
+            start_pull_early(peer, *peer.landing_recv, {peer.landing_head, peer.landing_header, payload_bytes});
+        }
+    } else {
+        peer.landing_recv = arrive_read_reply(peer, load<wire::ReadReplyHeader>(body), payload_bytes);
+        if (peer.landing_recv != nullptr && !peer.landing_recv->data.contiguous()) {
+            peer.landing_staging = acquire(payload_bytes);
+        }
+    }
+    return landing_place(peer);
+}
+
 Landing Proto::landing_place(Peer& peer) noexcept
 {
     if (peer.landing_recv != nullptr) {
@@ -267,6 +315,9 @@ Landing Proto::landing_place(Peer& peer) noexcept
     }
     if (peer.landing_active != nullptr) {
         return {peer.landing_active->body, peer.landing_bytes, nullptr};
+    }
+    if (peer.landing_staging != nullptr) {   // an atomic operation
+        return {peer.landing_staging, peer.landing_bytes, nullptr};
     }
     return {};
 }
@@ -285,7 +336,11 @@ void Proto::on_message_end(session::Session& s, void*) noexcept
             release(peer.landing_staging, peer.landing_bytes);
             peer.landing_staging = nullptr;
         }
-        matched_payload_done(peer, r, Arrival{peer.landing_head, peer.landing_header, peer.landing_bytes});
+        if (peer.landing_head.kind == wire::PacketKind::kReadReply) {
+            read_reply_done(peer, r);
+        } else {
+            matched_payload_done(peer, r, Arrival{peer.landing_head, peer.landing_header, peer.landing_bytes});
+        }
     } else if (peer.landing_unexpected != nullptr) {
         Unexpected& u = *peer.landing_unexpected;
         peer.landing_unexpected = nullptr;
@@ -294,6 +349,10 @@ void Proto::on_message_end(session::Session& s, void*) noexcept
         ActiveEvent& e = *peer.landing_active;
         peer.landing_active = nullptr;
         active_arrived(e);
+    } else if (peer.landing_staging != nullptr) {
+        std::byte* const operands = std::exchange(peer.landing_staging, nullptr);
+        arrive_atomic(peer, peer.landing_atomic, {operands, peer.landing_bytes});
+        release(operands, peer.landing_bytes);
     }
 }
 
@@ -338,6 +397,8 @@ void Proto::on_message_lost(session::Session& s, void*) noexcept
         ActiveEvent& e = *peer.landing_active;
         peer.landing_active = nullptr;
         release_active(e);
+    } else if (peer.landing_staging != nullptr) {
+        release(std::exchange(peer.landing_staging, nullptr), peer.landing_bytes);
     }
 }
 
@@ -400,7 +461,7 @@ void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader&
         if (r->peer != &peer) {
             broken = true;
         } else if (kind != wire::PacketKind::kCancelReply) {
-            end_bulk(peer, *r, Status::kOk);
+            end_bulk(peer, *r, r->one_sided ? refusal_of(h.status) : Status::kOk);
         } else if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
             end_bulk(peer, *r, Status::kCanceled);
         }

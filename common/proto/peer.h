@@ -56,6 +56,14 @@ struct ActiveEvent final : Completion {
     std::size_t body_bytes{0};
 };
 
+// A write that brought an immediate, for the host's progress call.
+struct RemoteEvent final : Completion {
+    RemoteEvent() noexcept : Completion{Kind::kRemote} {}
+    Peer* peer{nullptr};
+    std::uint64_t immediate{0};
+    std::uint64_t length{0};
+};
+
 // What was sent to one peer. Written under its lock, hence without a locked instruction; read by any thread.
 struct SendTally {
     using Count = std::atomic<std::uint64_t>;
@@ -65,9 +73,11 @@ struct SendTally {
     Count bytes{0};    // of the user
     Count stalls{0};   // sends that found no credit
     Count held{0};     // packets that waited for others
+    Count one_sided{0};
     [[nodiscard]] std::uint64_t messages() const noexcept
     {
-        return eager.load(std::memory_order_relaxed) + rndv.load(std::memory_order_relaxed) + active.load(std::memory_order_relaxed);
+        return eager.load(std::memory_order_relaxed) + rndv.load(std::memory_order_relaxed) + active.load(std::memory_order_relaxed) +
+               one_sided.load(std::memory_order_relaxed);
     }
     static void add(Count& count, std::uint64_t n = 1) noexcept { count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
 };
@@ -83,6 +93,9 @@ public:
     std::uint32_t eager_used LINNET_GUARDED_BY(lock) = 0;         // bytes charged against credit_limit(), modulo 2^32
     IntrusiveList<SendRequest> open_sends LINNET_GUARDED_BY(lock);    // every incomplete send
     IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
+    std::uint32_t open_operations LINNET_GUARDED_BY(lock) = 0;    // sends, writes, reads of the host's that are not over
+    std::uint32_t open_one_sided LINNET_GUARDED_BY(lock) = 0;     // of these the writes and reads
+    std::uint32_t served LINNET_GUARDED_BY(lock) = 0;             // the peer's own, here
     IntrusiveQueue<SendRequest> bulk_queue LINNET_GUARDED_BY(lock);   // sends with granted bytes to send
     TxBlock* uncopied LINNET_GUARDED_BY(lock) = nullptr;              // the lane still points into a user's buffer: see Proto::on_lane_written
     SendRequest* uncopied_request LINNET_GUARDED_BY(lock) = nullptr;
@@ -108,6 +121,7 @@ public:
     std::byte* landing_staging{nullptr};
     std::size_t landing_bytes{0};       // of payload, as announced
     wire::RtsHeader landing_header;     // tag part valid for eager messages too
+    wire::AtomicHeader landing_atomic;
     wire::PacketHead landing_head;
 };
 

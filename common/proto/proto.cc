@@ -42,8 +42,11 @@ void Proto::clear() noexcept
         }
     });
     while (Completion* c = next_completion()) {
-        if (c->completion_kind == Completion::Kind::kActive) {
-            release_active(static_cast<ActiveEvent&>(*c));
+        switch (c->completion_kind) {
+            case Completion::Kind::kActive: release_active(static_cast<ActiveEvent&>(*c)); break;
+            case Completion::Kind::kRemote: release_remote(static_cast<RemoteEvent&>(*c)); break;
+            case Completion::Kind::kRegion: static_cast<void>(regions_.take(static_cast<Region&>(*c))); break;
+            case Completion::Kind::kRequest: break;
         }
     }
 }
@@ -150,6 +153,10 @@ void Proto::release_spares(Peer& peer) noexcept
 // The last touch of `r`.
 void Proto::complete(Request& r, Status status) noexcept
 {
+    if (r.kind >= Request::Kind::kServedRead) {
+        served(r, status);
+        return;
+    }
     r.result.status = status;
     if (status == Status::kTruncated || status == Status::kCanceled) {
         shared_counters_.add_shared(status == Status::kTruncated ? Counter::kTruncated : Counter::kCanceled);
@@ -198,6 +205,7 @@ void Proto::open(SendRequest& r, Peer& peer) noexcept
 {
     r.peer = &peer;
     peer.open_sends.push_back(r);
+    ++peer.open_operations;
     engine_.work_opened();
 }
 
@@ -210,6 +218,12 @@ void Proto::finish_send(Peer& peer, SendRequest& r, Status status) noexcept
         return;
     }
     IntrusiveList<SendRequest>::remove(r);
+    if (r.kind == Request::Kind::kServedRead) {
+        --peer.served;
+    } else {
+        --peer.open_operations;
+        peer.open_one_sided -= r.one_sided ? 1 : 0;
+    }
     if (r.slot != 0) {
         send_slots_.release(r.slot);
         r.slot = 0;
@@ -245,13 +259,14 @@ std::uint64_t Proto::counted(Counter id) const noexcept
     if (id == Counter::kCompletions) {
         return handed_out_.load(std::memory_order_relaxed);
     }
-    const auto pick = [id](const SendTally& t) noexcept -> std::array<const SendTally::Count*, 3> {
+    const auto pick = [id](const SendTally& t) noexcept -> std::array<const SendTally::Count*, 4> {
         switch (id) {
-            case Counter::kTxMessages: return {&t.eager, &t.rndv, &t.active};
+            case Counter::kTxMessages: return {&t.eager, &t.rndv, &t.active, &t.one_sided};
             case Counter::kTxBytes: return {&t.bytes};
             case Counter::kEagerSent: return {&t.eager};
             case Counter::kRndvSent: return {&t.rndv};
             case Counter::kActiveSent: return {&t.active};
+            case Counter::kRmaOperations: return {&t.one_sided};
             case Counter::kCreditStalls: return {&t.stalls};
             case Counter::kHeldBack: return {&t.held};
             default: return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Proto: tagged messages (inline, eager, rendezvous) and active messages over sessions.
+// Proto: tagged messages (inline, eager, rendezvous), active messages and one-sided operations over sessions.
 //
 // What it is     The protocols of docs/architecture.md "Protocols": how a message travels by its size, where it lands, when its send completes.
 // Owner          core/. Outlives all requests; the SessionLayer is its lower half and calls it as SessionSink.
@@ -16,7 +16,9 @@
 #include "base/log.h"
 #include "mem/block_pool.h"
 #include "progress/progress_engine.h"
+#include "proto/atomic_ops.h"
 #include "proto/peer.h"
+#include "proto/region_table.h"
 #include "proto/request.h"
 #include "proto/slot_table.h"
 #include "proto/space_table.h"
@@ -39,6 +41,7 @@ struct SendArgs {
     bool copy{false};     // the caller is about to wait: copy what can be copied and complete
     bool acked{false};    // complete only when the peer has acknowledged, that is, when its process has the whole message
     bool has_immediate{false};
+    bool fence{false};    // only when all that was started towards this peer before is over; else kNoResource
 };
 
 struct ActiveArgs {
@@ -46,6 +49,24 @@ struct ActiveArgs {
     std::uint64_t immediate{0};
     std::span<const std::byte> header;
     bool copy{false};
+};
+
+// A write or read: where in the memory of the peer.
+struct RemoteArgs {
+    std::uint64_t key{0};
+    std::uint64_t address{0};
+    std::uint64_t immediate{0};
+    bool has_immediate{false};   // writes
+    bool fence{false};           // only when all that was started towards this peer before is over
+};
+
+// A valid kind, 1 to kMaxAtomicBytes bytes of elements; data as long as these.
+struct AtomicArgs {
+    RemoteArgs remote;
+    AtomicKind kind;
+    std::size_t count{0};
+    Data operand;
+    Data compare;
 };
 
 class Proto final : public session::SessionSink {
@@ -82,6 +103,17 @@ public:
     Status recv_claimed(Unexpected& message, RecvRequest& r) noexcept;
     Status cancel(Request& r) noexcept;
     void close_space(std::uint32_t space) noexcept;
+    // kInProgress; kNoResource: too many are open, no credit for the immediate, or the fence: come again; else the peer is lost. Refused by the peer:
+    // they end with kKey, kBounds or kNotAllowed.
+    Status write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept;
+    Status read(Peer& peer, const RemoteArgs& args, RecvRequest& r) noexcept;
+    // Likewise; atomic() for AtomicForm::kApply, the other for those that bring back values, to r.data. Operands may be changed at once.
+    Status atomic(Peer& peer, const AtomicArgs& args, SendRequest& r) noexcept;
+    Status atomic_fetch(Peer& peer, const AtomicArgs& args, RecvRequest& r) noexcept;
+    // Memory that peers may reach; as RegionTable. After close_region() no new access begins. Not with a lock held.
+    Status open_region(const RegionSpec& spec, Region*& region) noexcept;
+    void close_region(Region& region) noexcept;
+    [[nodiscard]] RegionTable& regions() noexcept { return regions_; }
     void forget_peer(Peer& peer) noexcept;     // the host removed it
 
     // ---- completions: the host's threads ----
@@ -111,10 +143,11 @@ public:
         Completion* first_{nullptr};
         Completion* last_{nullptr};
     };
-    // The next finished thing, or null. An ActiveEvent goes back by release_active() after its handler ran.
+    // The next finished thing, or null. An ActiveEvent or RemoteEvent goes back by its release function after its handler ran, a Region by regions().take().
     [[nodiscard]] Completion* next_completion() noexcept;
     [[nodiscard]] bool has_completions() const noexcept { return !completions_.empty() || pending_.load(std::memory_order_relaxed) != nullptr; }
     void release_active(ActiveEvent& e) noexcept;
+    void release_remote(RemoteEvent& e) noexcept;
 
     // ---- finalize, token held ----
     void say_goodbye(Peer& peer) noexcept;
@@ -206,6 +239,30 @@ private:
     static void unqueue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void end_bulk(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
 
+    // one-sided operations (onesided.cc)
+    Status may_start(Peer& peer, const RemoteArgs& args) noexcept LINNET_REQUIRES(peer.lock);
+    static wire::RtsHeader envelope_of(const wire::WriteHeader& h) noexcept;
+    static Status refusal_of(std::int8_t status) noexcept;
+    Landing one_sided_begins(Peer& peer, const wire::PacketHead& head, std::span<const std::byte> body, std::size_t payload_bytes) noexcept;
+    RecvRequest* arrive_write(Peer& peer, const wire::PacketHead& head, const wire::WriteHeader& h, std::size_t payload_bytes) noexcept;
+    void arrive_read(Peer& peer, const wire::ReadHeader& h) noexcept;
+    RecvRequest* arrive_read_reply(Peer& peer, const wire::ReadReplyHeader& h, std::size_t payload_bytes) noexcept;
+    void read_reply_done(Peer& peer, RecvRequest& r) noexcept;
+    std::uint32_t expect_reply(Peer& peer, RecvRequest& r) noexcept;
+    void await_reply(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    void answer(Peer& peer, std::uint32_t send_slot, Status status) noexcept;
+    bool serve_one_more(Peer& peer) noexcept;
+    Status serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from, wire::ReadReplyHeader& reply) noexcept;
+    Status send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, std::span<const std::byte> bytes) noexcept;
+    void note_access(std::uint64_t key, std::uint64_t number, Access access) noexcept;
+    void served(Request& r, Status status) noexcept;
+    void tell_immediate(Peer& peer, const ServedWrite& w, Status status) noexcept;
+
+    // atomic operations (atomic.cc)
+    Status send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot) noexcept LINNET_REQUIRES(peer.lock);
+    void arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<const std::byte> payload) noexcept;
+    Landing atomic_begins(Peer& peer, const wire::AtomicHeader& h, std::size_t payload_bytes) noexcept;
+
     static Peer& peer_of(session::Session& s) noexcept { return static_cast<Peer&>(s); }
 
     const Config config_;
@@ -217,6 +274,8 @@ private:
     SpaceTable spaces_;
     SlotTable<SendRequest> send_slots_;
     SlotTable<RecvRequest> recv_slots_;
+    RegionTable regions_;
+    std::atomic<unsigned> open_regions_{0};
     SpinLock pool_lock_;
     BlockPool pool_ LINNET_GUARDED_BY(pool_lock_);
     MpscList<Completion> completions_;

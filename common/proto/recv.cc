@@ -242,6 +242,9 @@ Status Proto::cancel(Request& request) noexcept
         return cancel_send(static_cast<SendRequest&>(request));
     }
     auto& r = static_cast<RecvRequest&>(request);
+    if (r.one_sided) {
+        return Status::kNotFound;
+    }
     {
         SpinLockGuard guard{r.space->lock};
         if (!r.space->match.cancel(r)) {

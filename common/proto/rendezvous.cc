@@ -114,7 +114,13 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
         recv_slots_.release(r.slot);
         r.slot = 0;
     }
-    if (peer.down_reason() == Status::kOk) {
+    if (r.kind == Request::Kind::kServedWrite) {
+        --peer.served;
+    } else if (r.one_sided) {
+        --peer.open_operations;
+        --peer.open_one_sided;
+    }
+    if (peer.down_reason() == Status::kOk && r.send_slot != 0) {   // 0: a read that its reply ended
         wire::FinHeader h;
         h.send_slot.set(r.send_slot);
         h.status = static_cast<std::int8_t>(status == Status::kTruncated ? Status::kOk : status);
@@ -178,7 +184,7 @@ void Proto::on_bulk_down(session::Session& s) noexcept
         queue_bulk(peer, *r);
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
-        if (r->next < r->end) {
+        if (r->next < r->end && r->send_slot != 0) {   // a read without its reply was granted by its request: the sender begins again
             send_grant(peer, *r);
         }
     }

@@ -35,7 +35,7 @@ struct ResultRecord {
 
 // What travels in the completion list.
 struct Completion : MpscLink {
-    enum class Kind : std::uint8_t { kRequest, kActive };
+    enum class Kind : std::uint8_t { kRequest, kActive, kRemote, kRegion };
     explicit Completion(Kind k) noexcept : completion_kind{k} {}
     Kind completion_kind;
 };
@@ -44,7 +44,8 @@ struct Request;
 using DoneFn = void (*)(Request& request) noexcept;
 
 struct Request : Completion {
-    enum class Kind : std::uint8_t { kSend, kRecv };
+    // The served ones are ours: what a peer reads or writes in a memory region here. They come from the pool, and no host knows them.
+    enum class Kind : std::uint8_t { kSend, kRecv, kServedRead, kServedWrite };
     explicit Request(Kind k) noexcept : Completion{Completion::Kind::kRequest}, kind{k} {}
 
     Kind kind;
@@ -72,7 +73,7 @@ struct GrantState {
     std::uint32_t max_packet{0};
 };
 
-class SendRequest final : public Request, public ListLink, public QueueLink {
+class SendRequest : public Request, public ListLink, public QueueLink {
 public:
     SendRequest() noexcept : Request{Kind::kSend} {}
 
@@ -83,6 +84,7 @@ public:
     std::array<std::byte, wire::kMaxHeadBytes> head;
     std::uint32_t slot{0};           // handle in the table of sends; 0: none
     bool sync{false};
+    bool one_sided{false};           // its receiver's fin tells how it ended
     bool in_bulk_queue{false};
     bool in_flight{false};           // a bulk packet of it is borrowed by the transport
     bool cancel_sent{false};
@@ -98,9 +100,12 @@ public:
     // an active message that waits for credit
     TxBlock* am_block{nullptr};
     std::size_t am_charge{0};
+
+protected:
+    explicit SendRequest(Kind k) noexcept : Request{k} {}
 };
 
-class RecvRequest final : public Request, public PostedReceive, public ListLink {
+class RecvRequest : public Request, public PostedReceive, public ListLink {
 public:
     RecvRequest() noexcept : Request{Kind::kRecv} {}
 
@@ -111,6 +116,8 @@ public:
     std::uint32_t slot{0};           // handle in the table of receives
     std::uint32_t send_slot{0};
     std::uint32_t generation{0};
+    bool one_sided{false};           // a read of a peer's memory
+    bool answered{false};            // and its reply has come
     bool in_landing{false};          // a bulk packet is being written into it now
     bool first_on_its_way{false};    // the rest was asked for, but the first fragment, [0, first `next`), is still being read from the lane
     std::uint64_t next{0};           // bytes in place
@@ -118,6 +125,23 @@ public:
     std::uint64_t end{0};            // bytes wanted: the smaller of message and buffer
     std::uint64_t address{0};        // of the message in its sender's memory, if that was offered
     std::byte* staging{nullptr};
+
+protected:
+    explicit RecvRequest(Kind k) noexcept : Request{k} {}
+};
+
+// What a peer reads of a memory region by bulk packets.
+class ServedRead final : public SendRequest {
+public:
+    ServedRead() noexcept : SendRequest{Kind::kServedRead} {}
+};
+
+// What a peer writes into a memory region.
+class ServedWrite final : public RecvRequest {
+public:
+    ServedWrite() noexcept : RecvRequest{Kind::kServedWrite} {}
+    std::uint64_t key{0};            // these two tell the region
+    std::uint64_t region{0};
 };
 
 }   // namespace linnet::proto

@@ -51,6 +51,9 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     if (const Status down = peer.down_reason(); down != Status::kOk) {
         return down;
     }
+    if (args.fence && peer.open_operations != 0) {
+        return Status::kNoResource;
+    }
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
@@ -318,7 +321,7 @@ Status Proto::cancel_send(SendRequest& r) noexcept
 {
     Peer& peer = *r.peer;
     MutexLock guard{peer.lock};
-    if (r.slot == 0 || r.cancel_sent || peer.down_reason() != Status::kOk) {
+    if (r.slot == 0 || r.one_sided || r.cancel_sent || peer.down_reason() != Status::kOk) {
         return r.cancel_sent ? Status::kInProgress : Status::kNotFound;
     }
     r.cancel_sent = true;

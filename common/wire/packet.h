@@ -31,6 +31,10 @@ enum class PacketKind : std::uint8_t {
     kCancelReply = 8,   // FinHeader: status kCanceled or kOk (too late)
     kActive = 9,        // ActiveHeader, then header bytes, then payload
     kGoodbye = 10,      // no header: the sender will send nothing more
+    kWrite = 11,        // WriteHeader, payload = the first fragment: into a memory region of the receiver
+    kRead = 12,         // ReadHeader: wants bytes of a memory region
+    kReadReply = 13,    // ReadReplyHeader, payload = all that was wanted, or nothing
+    kAtomic = 14,       // AtomicHeader, payload = operands, then values to compare to
     kBulkData = 16,     // on the bulk link: BulkHead, then payload
 };
 
@@ -38,7 +42,7 @@ namespace flag {
 inline constexpr std::uint16_t kWantAck = 1;   // the sender's completion waits for the acknowledgement: answer soon
 inline constexpr std::uint16_t kSync = 2;      // eager: answer with kMatched when matched
 inline constexpr std::uint16_t kPolling = 4;   // the sender of this packet polls right now
-inline constexpr std::uint16_t kImmediate = 8; // eager, RTS: the immediate was given, and is not 0 for want of one
+inline constexpr std::uint16_t kImmediate = 8; // eager, RTS, write: the immediate was given, and is not 0 for want of one
 }   // namespace flag
 
 struct PacketHead {
@@ -94,6 +98,59 @@ struct ActiveHeader {
 };
 static_assert(sizeof(ActiveHeader) == 16);
 
+// Bytes for a memory region of the receiver: as an RTS that matches by key and address. Answered by kFin, at the end or when it is refused.
+struct WriteHeader {
+    le64 key;
+    le64 address;      // of the first byte, as peers count in this region
+    le64 length;       // of all
+    le64 immediate;
+    le64 offered;      // as RtsHeader::address
+    le32 send_slot;
+    le32 reserved;     // zero
+};
+static_assert(sizeof(WriteHeader) == 48);
+
+// Is also the first grant for what its reply does not carry: of all bytes, for `recv_slot`, in generation 1.
+struct ReadHeader {
+    le64 key;
+    le64 address;
+    le64 length;
+    le32 recv_slot;
+    le32 max_packet;   // as GrantHeader
+};
+static_assert(sizeof(ReadHeader) == 32);
+
+struct ReadReplyHeader {
+    le64 offered;      // the bytes may be read there, and only a grant makes them come; 0: not offered, they come by themselves
+    le32 recv_slot;
+    le32 send_slot;    // names the transfer in grants and the fin; 0: the payload is all
+    std::int8_t status{0};
+    std::uint8_t reserved[7]{};
+};
+static_assert(sizeof(ReadReplyHeader) == 24);
+
+// Done by the receiver, element by element. Form 0 is answered by kFin, the others by kReadReply with the values of before.
+struct AtomicHeader {
+    le64 key;
+    le64 address;
+    le32 slot;         // send_slot of form 0, else recv_slot
+    le32 count;        // elements
+    std::uint8_t form{0};   // these three as in docs/wire-protocol.md section 4
+    std::uint8_t op{0};
+    std::uint8_t type{0};
+    std::uint8_t reserved[5]{};
+};
+static_assert(sizeof(AtomicHeader) == 32);
+
+// The elements of one atomic operation take at most so much.
+inline constexpr std::size_t kMaxAtomicBytes = 4096;
+// Writes up to this length travel in one packet, and reads in one reply: these follow each other in the order of the calls.
+inline constexpr std::size_t kOrderedBytes = 16 * 1024;
+// Writes and reads of a peer that are not over, at most.
+inline constexpr std::uint32_t kMaxOneSided = 1024;
+// What a write with an immediate takes of the eager credit, until its receiver has seen the immediate.
+inline constexpr std::uint32_t kEventCredit = 64;
+
 struct BulkHead {
     std::uint8_t version{kWireVersion};
     PacketKind kind{PacketKind::kBulkData};
@@ -107,7 +164,7 @@ static_assert(sizeof(BulkHead) == 24 && alignof(BulkHead) == 1);
 static_assert(std::is_trivially_copyable_v<PacketHead> && std::is_trivially_copyable_v<BulkHead>);
 
 // PacketHead plus the largest kind header: what a transport hands up whole.
-inline constexpr std::size_t kMaxHeadBytes = sizeof(PacketHead) + sizeof(RtsHeader);
+inline constexpr std::size_t kMaxHeadBytes = sizeof(PacketHead) + sizeof(WriteHeader);
 // The largest body that any packet may announce; beyond it the peer is broken or hostile.
 inline constexpr std::uint32_t kMaxBodyBytes = 64u << 20;
 
@@ -125,6 +182,10 @@ inline constexpr std::uint32_t kMaxBodyBytes = 64u << 20;
         case PacketKind::kCancel:
         case PacketKind::kCancelReply: return sizeof(FinHeader);
         case PacketKind::kActive: return sizeof(ActiveHeader);
+        case PacketKind::kWrite: return sizeof(WriteHeader);
+        case PacketKind::kRead: return sizeof(ReadHeader);
+        case PacketKind::kReadReply: return sizeof(ReadReplyHeader);
+        case PacketKind::kAtomic: return sizeof(AtomicHeader);
         case PacketKind::kNone:
         case PacketKind::kBulkData: return -1;
     }

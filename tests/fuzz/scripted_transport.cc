@@ -76,12 +76,28 @@ void ScriptedTransport::note(const LanePacket& packet)
         wire::TagHeader t;
         std::memcpy(&t, body, sizeof t);
         send_slots.push_back(t.send_slot.get());
+    } else if (head.kind == wire::PacketKind::kWrite) {
+        wire::WriteHeader w;
+        std::memcpy(&w, body, sizeof w);
+        send_slots.push_back(w.send_slot.get());
+    } else if (head.kind == wire::PacketKind::kRead) {
+        wire::ReadHeader r;
+        std::memcpy(&r, body, sizeof r);
+        read_slots.push_back(r.recv_slot.get());
+        wire::GrantHeader g;   // it is one
+        g.recv_slot = r.recv_slot;
+        g.recv_generation.set(1);
+        g.length = r.length;
+        grants.push_back(g);
     }
     if (grants.size() > 8) {
         grants.pop_front();
     }
     if (send_slots.size() > 8) {
         send_slots.pop_front();
+    }
+    if (read_slots.size() > 8) {
+        read_slots.pop_front();
     }
 }
 

@@ -35,6 +35,7 @@ public:
     std::uint32_t last_number{0};
     std::deque<wire::GrantHeader> grants;
     std::deque<std::uint32_t> send_slots;
+    std::deque<std::uint32_t> read_slots;
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;

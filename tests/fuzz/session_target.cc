@@ -234,8 +234,9 @@ private:
         const Link* const link = transport_.link_of(LinkRole::kLane, Link::State::kUp);
         const std::uint8_t how = in_.byte();
         wire::PacketHead head;
-        head.kind = static_cast<wire::PacketKind>(in_.byte() % 12);
-        head.flags.set(static_cast<std::uint16_t>(in_.byte() % 8));
+        const std::uint8_t kind = in_.byte();
+        head.kind = static_cast<wire::PacketKind>(kind < 224 ? kind % 12 : 11 + kind % 4);
+        head.flags.set(static_cast<std::uint16_t>(in_.byte() % 16));
         switch (how % 4) {
             case 0:
             case 1: head.number.set(next_number_); break;
@@ -282,6 +283,10 @@ private:
         }
         return transport_.send_slots.empty() ? 0 : transport_.send_slots[which % transport_.send_slots.size()];
     }
+    std::uint32_t read_slot_of(std::uint8_t which)
+    {
+        return which >= 224 || transport_.read_slots.empty() ? which : transport_.read_slots[which % transport_.read_slots.size()];
+    }
     void kind_header(wire::PacketKind kind, std::byte* to)
     {
         const auto put = [&](const auto& h) { std::memcpy(to, &h, sizeof h); };
@@ -302,6 +307,30 @@ private:
             h.recv_generation.set(how);
             h.offset.set(how % 4 < 2 ? 0 : in_.take<std::uint64_t>());
             h.length.set(how % 8 < 4 ? in_.take<std::uint16_t>() : in_.take<std::uint64_t>());
+            put(h);
+        } else if (kind == wire::PacketKind::kWrite) {
+            wire::WriteHeader h;
+            const std::uint8_t how = in_.byte();
+            h.key.set(how % 4);
+            h.address.set(how % 8 == 7 ? in_.take<std::uint64_t>() : std::uint64_t{in_.byte()} * 64);
+            h.length.set(how >= 192 ? in_.take<std::uint64_t>() : std::uint64_t{in_.byte()} * 700);
+            h.send_slot.set(how);
+            put(h);
+        } else if (kind == wire::PacketKind::kRead) {
+            wire::ReadHeader h;
+            const std::uint8_t how = in_.byte();
+            h.key.set(how % 4);
+            h.address.set(how % 8 == 7 ? in_.take<std::uint64_t>() : std::uint64_t{in_.byte()} * 64);
+            h.length.set(how >= 192 ? in_.take<std::uint64_t>() : std::uint64_t{in_.byte()} * 700);
+            h.recv_slot.set(how);
+            h.max_packet.set(how % 3 == 0 ? in_.take<std::uint32_t>() : 0);
+            put(h);
+        } else if (kind == wire::PacketKind::kReadReply) {
+            wire::ReadReplyHeader h;
+            const std::uint8_t how = in_.byte();
+            h.recv_slot.set(read_slot_of(how));
+            h.send_slot.set(how % 2 == 0 ? 0 : how);
+            h.status = how % 8 == 7 ? static_cast<std::int8_t>(in_.byte()) : 0;
             put(h);
         } else if (kind == wire::PacketKind::kActive) {
             wire::ActiveHeader h;
@@ -501,15 +530,68 @@ private:
             proto_.forget_peer(*p);
         } else if (what < 176 && p != nullptr) {
             token([&] { proto_.say_goodbye(*p); });
-        } else if (what > 250 && p != nullptr) {
+        } else if (what < 224 && p != nullptr) {
+            one_sided(*p, what % 2 == 0);
+        } else if (what <= 250) {
+            open_or_close_region(what % 4);
+        } else if (p != nullptr) {
             token([&] { layer_.declare_down(*p, Status::kPeerDown, "the script says so"); });
         }
+    }
+    void one_sided(proto::Peer& p, bool write)
+    {
+        const std::uint8_t how = in_.byte();
+        const std::size_t bytes = message_size();
+        proto::RemoteArgs args;
+        args.has_immediate = how % 4 == 1;
+        args.fence = how % 16 == 15;
+        if (write && sends_.size() < kMaxRequests) {
+            auto op = std::make_unique<SendOp>();
+            shape(op->request.data, op->memory, op->pieces, bytes, how / 4 % 4 == 3);
+            op->open = proto_.write(p, args, op->request) == Status::kInProgress;
+            if (op->open) {
+                sends_.push_back(std::move(op));
+            }
+        } else if (!write && recvs_.size() < kMaxRequests) {
+            auto op = std::make_unique<RecvOp>();
+            shape(op->request.data, op->memory, op->pieces, bytes, how / 4 % 4 == 3);
+            op->open = proto_.read(p, args, op->request) == Status::kInProgress;
+            if (op->open) {
+                recvs_.push_back(std::move(op));
+            }
+        }
+    }
+    void open_or_close_region(std::size_t key)
+    {
+        if (regions_[key] != nullptr) {
+            proto_.close_region(*regions_[key]);
+            regions_[key] = nullptr;
+            return;
+        }
+        const std::uint8_t how = in_.byte();
+        proto::RegionSpec spec;
+        spec.base = region_memory_.data();
+        spec.length = region_memory_.size();
+        spec.key = key;
+        spec.origin = how % 4 == 0 ? UINT64_MAX - region_memory_.size() + 1 : 0;
+        spec.readable = how % 8 < 6;
+        spec.writable = how / 8 % 8 < 6;
+        spec.notices = how >= 128;
+        LINNET_FUZZ_CHECK(proto_.open_region(spec, regions_[key]) == Status::kOk);
     }
     void drain()
     {
         while (proto::Completion* const c = proto_.next_completion()) {
             if (c->completion_kind == proto::Completion::Kind::kActive) {
                 proto_.release_active(static_cast<proto::ActiveEvent&>(*c));
+                continue;
+            }
+            if (c->completion_kind == proto::Completion::Kind::kRemote) {
+                proto_.release_remote(static_cast<proto::RemoteEvent&>(*c));
+                continue;
+            }
+            if (c->completion_kind == proto::Completion::Kind::kRegion) {
+                static_cast<void>(proto_.regions().take(static_cast<proto::Region&>(*c)));
                 continue;
             }
             // Freed at once: who still knows it is found out.
@@ -540,6 +622,8 @@ private:
     std::vector<std::unique_ptr<SendOp>> sends_;
     std::vector<std::unique_ptr<RecvOp>> recvs_;
     std::vector<proto::Unexpected*> claimed_;
+    std::vector<std::byte> region_memory_ = std::vector<std::byte>(100'000);
+    std::array<proto::Region*, 4> regions_{};
 };
 
 }   // namespace

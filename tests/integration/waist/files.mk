@@ -10,16 +10,18 @@ integration_waist_test_SOURCES = \
     integration/waist/ending_test.cc \
     integration/waist/messages_test.cc \
     integration/waist/networks_test.cc \
+    integration/waist/onesided_test.cc \
     integration/waist/provider_like_test.cc \
     integration/waist/waist.h
 integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
 # The same as it comes: peers of one host share memory.
 test_programs += integration_waist_shm_test
-integration_waist_shm_test_CPPFLAGS = $(AM_CPPFLAGS) -DLINNET_WAIST_TRANSPORTS='"auto"'
+integration_waist_shm_test_CPPFLAGS = $(AM_CPPFLAGS) -DLINNET_WAIST_TRANSPORTS='"auto"' -DLINNET_WAIST_SHARED
 integration_waist_shm_test_SOURCES = \
     integration/waist/active_message_test.cc \
     integration/waist/messages_test.cc \
+    integration/waist/onesided_test.cc \
     integration/waist/provider_like_test.cc
 integration_waist_shm_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 

@@ -3,5 +3,6 @@
 
 test_programs += unit_proto_test
 unit_proto_test_SOURCES = \
+    unit/proto/atomic_ops_test.cc \
     unit/proto/credit_test.cc
 unit_proto_test_LDADD = $(TEST_LIBS) $(libs_proto) $(libs_transport_loopback)
