@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Endpoints: opening, binding, names, options, closing. Data transfer is in transmit.cc, receive.cc, multi_recv.cc, peek.cc.
+// Endpoints: opening, binding, names, options, closing. Data transfer is in transmit.cc, rma.cc, atomic.cc, receive.cc, multi_recv.cc, peek.cc.
 #include "endpoint.h"
 
 #include <algorithm>
@@ -114,8 +114,9 @@ EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* 
     cm = &names;
     msg = message_ops();
     tagged = tagged_ops();
-    rma = no_rma_ops();
-    atomic = no_atomic_ops();
+    const bool starts = e.may(FI_READ | FI_WRITE);
+    rma = starts && (e.caps_ & FI_RMA) != 0 ? rma_ops() : no_rma_ops();
+    atomic = starts && (e.caps_ & FI_ATOMIC) != 0 ? atomic_ops() : no_atomic_ops();
 }
 
 int Endpoint::open(fid_domain* domain, fi_info* info, fid_ep** out, void* context) noexcept { return open_with_flags(domain, info, out, 0, context); }
@@ -129,7 +130,7 @@ int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, s
         if (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC) {
             return -FI_EINVAL;
         }
-        if ((info->caps & ~(kPrimaryCaps | kModifierCaps | kSecondaryCaps)) != 0) {
+        if ((info->caps & ~kAllCaps) != 0) {
             LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: caps 0x%llx cannot be had\n", static_cast<unsigned long long>(info->caps));
             return -FI_EINVAL;
         }
@@ -175,6 +176,7 @@ void Endpoint::release() noexcept
         av_->detach(*this);
     }
     if (source_.context() != nullptr) {
+        domain_.detach(*this);
         unfeed();
         {
             const std::lock_guard guard{claims_lock_};
@@ -259,25 +261,39 @@ int Endpoint::bind_counter(Counter& counter, std::uint64_t flags)
     if ((flags & ~kFlags) != 0 || flags == 0) {
         return -FI_EBADFLAGS;
     }
-    if (((flags & FI_SEND) != 0 && counters_[kCountSend] != nullptr) || ((flags & FI_RECV) != 0 && counters_[kCountRecv] != nullptr)) {
+    if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0 && (caps_ & FI_RMA_EVENT) == 0) {
+        LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: counters of remote accesses need FI_RMA_EVENT, caps are 0x%llx\n", static_cast<unsigned long long>(caps_));
         return -FI_EINVAL;
     }
-    if ((flags & FI_SEND) != 0) {
-        counters_[kCountSend] = &counter;
-        ++counter.users;
+    const std::pair<std::uint64_t, CounterSlot> slots[] = {{FI_SEND, kCountSend}, {FI_RECV, kCountRecv}, {FI_READ, kCountRead}, {FI_WRITE, kCountWrite},
+                                                           {FI_REMOTE_READ, kCountRemoteRead}, {FI_REMOTE_WRITE, kCountRemoteWrite}};
+    for (const auto& [flag, slot] : slots) {
+        if ((flags & flag) != 0 && counters_[slot] != nullptr) {
+            return -FI_EINVAL;
+        }
     }
-    if ((flags & FI_RECV) != 0) {
-        counters_[kCountRecv] = &counter;
-        ++counter.users;
+    for (const auto& [flag, slot] : slots) {
+        if ((flags & flag) != 0) {
+            counters_[slot] = &counter;
+            ++counter.users;
+        }
     }
     return FI_SUCCESS;
 }
 
-void Endpoint::count(CounterSlot slot, bool success) noexcept
+void Endpoint::count(CounterSlot slot, bool success, std::uint32_t times) noexcept
 {
-    if (counters_[slot] != nullptr) {
+    for (std::uint32_t i = 0; counters_[slot] != nullptr && i < times; ++i) {
         counters_[slot]->count(success);
     }
+}
+
+// One of these directions, of messages (FI_SEND, FI_RECV) or of one-sided operations; capabilities that name none have all.
+bool Endpoint::may(std::uint64_t direction) const noexcept
+{
+    const bool messages = (direction & kMessageModifiers) != 0;
+    const std::uint64_t named = caps_ & (messages ? kMessageModifiers : kRmaModifiers);
+    return (caps_ & (messages ? FI_MSG | FI_TAGGED : kRmaCaps)) != 0 && (named == 0 || (named & direction) != 0);
 }
 
 // ---- enabling ----
@@ -290,9 +306,8 @@ int Endpoint::enable()
     if (av_ == nullptr) {
         return -FI_ENOAV;
     }
-    const bool sends = (caps_ & kModifierCaps) == 0 || (caps_ & FI_SEND) != 0;
-    const bool receives = (caps_ & kModifierCaps) == 0 || (caps_ & FI_RECV) != 0;
-    if ((sends && tx_cq_ == nullptr) || (receives && rx_cq_ == nullptr)) {
+    const bool starts = may(FI_SEND) || may(FI_READ | FI_WRITE);
+    if ((starts && tx_cq_ == nullptr) || (may(FI_RECV) && rx_cq_ == nullptr)) {
         return -FI_ENOCQ;
     }
     if (const int error = open_context(); error != FI_SUCCESS) {
@@ -301,6 +316,14 @@ int Endpoint::enable()
     if (const int error = feed(); error != FI_SUCCESS) {
         unfeed();
         return error;
+    }
+    if (may(FI_REMOTE_READ | FI_REMOTE_WRITE)) {
+        linnet_remote_register(source_.context(), on_remote, this);
+        if (const int error = domain_.attach(*this); error != FI_SUCCESS) {
+            domain_.detach(*this);
+            unfeed();
+            return error;
+        }
     }
     enabled_ = true;
     return av_->attach(*this);

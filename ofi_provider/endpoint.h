@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Endpoints: fi_endpoint(3), fi_msg(3), fi_tagged(3), FI_EP_RDM.
+// Endpoints: fi_endpoint(3), fi_msg(3), fi_tagged(3), fi_rma(3), fi_atomic(3), FI_EP_RDM.
 //
 // What it is     One context of linnet.h with the queues, counters and address vector bound to it. An EndpointFid is what the application
 //                holds; aliases (fi_ep_alias) are further ones of the same endpoint with other default flags.
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "address.h"
+#include "capi/linnet_rma.h"
 #include "operation.h"
 #include "provider.h"
 #include "wait.h"
@@ -29,6 +30,7 @@ class Cq;
 class Domain;
 class Endpoint;
 class Eq;
+class Region;
 
 class EndpointFid final : public fid_ep {
 public:
@@ -51,8 +53,40 @@ struct SendCall {
     std::uint64_t tag;
     std::uint64_t data;
     void* context;
-    std::uint64_t flags;     // FI_COMPLETION, FI_INJECT, FI_REMOTE_CQ_DATA, completion levels
+    std::uint64_t flags;     // FI_COMPLETION, FI_INJECT, FI_REMOTE_CQ_DATA, FI_FENCE, completion levels
     bool silent;             // fi_inject: no completion, but of an error
+};
+
+struct RmaCall {
+    Bytes bytes;
+    fi_addr_t to;
+    std::uint64_t address;
+    std::uint64_t key;
+    std::uint64_t data;
+    void* context;
+    std::uint64_t flags;     // as of a send
+    bool silent;
+};
+
+// A vector of elements for atomic operations; valid for the call.
+struct Elements {
+    const fi_ioc* ioc{nullptr};
+    std::size_t count{0};
+};
+
+struct AtomicCall {
+    linnet_atomic_form_t form;
+    Elements operand;
+    Elements compare;
+    Elements result;
+    fi_addr_t to;
+    std::uint64_t address;
+    std::uint64_t key;
+    fi_datatype type;
+    fi_op op;
+    void* context;
+    std::uint64_t flags;
+    bool silent;
 };
 
 struct RecvCall {
@@ -73,6 +107,13 @@ public:
     ssize_t send(const SendCall& call) noexcept;
     ssize_t receive(const RecvCall& call) noexcept;
     ssize_t cancel(void* context) noexcept;
+    ssize_t write(const RmaCall& call) noexcept;
+    ssize_t read(const RmaCall& call) noexcept;
+    ssize_t atomic(const AtomicCall& call) noexcept;
+
+    // For the domain, under its region lock.
+    int expose(Region& region);
+    [[nodiscard]] linnet_context_t* context() const noexcept { return source_.context(); }
 
     // For the address vector, under its lock: 0 or a negative fi_errno.
     int learn_peer(fi_addr_t index, const Address& address);
@@ -89,7 +130,6 @@ public:
 
 private:
     friend class EndpointFid;
-    enum CounterSlot { kCountSend, kCountRecv, kCountSlots };
     struct Claim {
         linnet_message_t* message;
         linnet_result_t result;
@@ -104,8 +144,14 @@ private:
     void unfeed() noexcept;
 
     // transmit.cc
+    ssize_t started(SendOperation& op, linnet_status_t status) noexcept;
     void end_send(SendOperation& op, linnet_status_t status) noexcept;
     static void on_sent(linnet_request_t* request, void* arg) noexcept;
+
+    // rma.cc
+    SendOperation* begin(void* user, std::uint64_t flags, bool silent, std::uint64_t kind, CounterSlot counted) noexcept;
+    void remote(const linnet_remote_t& what) noexcept;
+    static void on_remote(void* arg, const linnet_remote_t* what) noexcept;
 
     // receive.cc
     ssize_t post(RecvOperation& op, const Bytes& bytes) noexcept;
@@ -133,7 +179,8 @@ private:
     {
         return peer == LINNET_PEER_UNKNOWN ? FI_ADDR_NOTAVAIL : addresses_.get(peer);
     }
-    void count(CounterSlot slot, bool success) noexcept;
+    void count(CounterSlot slot, bool success, std::uint32_t times = 1) noexcept;
+    [[nodiscard]] bool may(std::uint64_t direction) const noexcept;
 
     // Constant once enabled.
     Domain& domain_;

@@ -4,6 +4,7 @@
 #include "fabric.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "av.h"
@@ -13,6 +14,7 @@
 #include "eq.h"
 #include "mr.h"
 #include "poll_set.h"
+#include "transfer_ops.h"
 
 namespace linnet::ofi {
 
@@ -108,11 +110,21 @@ int Fabric::try_wait(fid_fabric*, struct fid** fids, int count) noexcept
 
 // ---- domain ----
 
-Domain::Domain(Fabric& fabric, const fi_info& info) : fid_domain{}, fabric_{fabric}, format_{info.addr_format}
+namespace {
+bool mr_mode_has(const fi_info& info, int bit) noexcept
 {
-    static fi_ops base = {sizeof base, close_fid, bind, no_control, no_ops_open, nullptr, nullptr};
+    const int mode = info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0;
+    return mode == FI_MR_BASIC || (mode & bit) != 0;
+}
+}   // namespace
+
+Domain::Domain(Fabric& fabric, const fi_info& info)
+    : fid_domain{}, fabric_{fabric}, format_{info.addr_format}, virtual_addresses_{mr_mode_has(info, FI_MR_VIRT_ADDR)},
+      own_keys_{mr_mode_has(info, FI_MR_PROV_KEY)}
+{
+    static fi_ops base = {sizeof base, close_fid, bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_domain own = {sizeof own,   Av::open, Cq::open, Endpoint::open, no_scalable,   Counter::open, PollSet::open,
-                                no_stx,       no_srx,   no_atomic, no_collective, Endpoint::open_with_flags};
+                                no_stx,       no_srx,   query_atomic, no_collective, Endpoint::open_with_flags};
     fid.fclass = FI_CLASS_DOMAIN;
     fid.ops = &base;
     ops = &own;
@@ -162,6 +174,82 @@ int Domain::bind(struct fid*, struct fid* what, std::uint64_t flags) noexcept
         return -FI_EINVAL;
     }
     return (flags & FI_REG_MR) != 0 ? -FI_ENOSYS : FI_SUCCESS;
+}
+
+// Raw keys are keys.
+int Domain::control(struct fid*, int command, void* arg) noexcept
+{
+    switch (command) {
+        case FI_MAP_RAW_MR: {
+            const auto& map = *static_cast<const struct fi_mr_map_raw*>(arg);
+            if (map.key_size != sizeof *map.key) {
+                return -FI_EINVAL;
+            }
+            std::memcpy(map.key, map.raw_key, sizeof *map.key);
+            return FI_SUCCESS;
+        }
+        case FI_UNMAP_KEY: return FI_SUCCESS;
+        default: return -FI_ENOSYS;
+    }
+}
+
+// ---- regions ----
+
+int Domain::add_region(Region& region)
+{
+    const std::lock_guard guard{regions_lock_};
+    if (!regions_.try_emplace(region.key, &region).second) {
+        return -FI_ENOKEY;
+    }
+    for (Endpoint* const e : endpoints_) {
+        const int error = guarded([&] { return e->expose(region); });
+        if (error != FI_SUCCESS) {
+            for (Endpoint* const done : endpoints_) {
+                region.withdraw(done->context());
+            }
+            regions_.erase(region.key);
+            return error;
+        }
+    }
+    return FI_SUCCESS;
+}
+
+void Domain::remove_region(Region& region) noexcept
+{
+    const std::lock_guard guard{regions_lock_};
+    for (Endpoint* const e : endpoints_) {
+        region.withdraw(e->context());
+    }
+    regions_.erase(region.key);
+}
+
+int Domain::attach(Endpoint& endpoint)
+{
+    const std::lock_guard guard{regions_lock_};
+    endpoints_.push_back(&endpoint);
+    for (const auto& [key, region] : regions_) {
+        if (const int error = endpoint.expose(*region); error != FI_SUCCESS) {
+            return error;
+        }
+    }
+    return FI_SUCCESS;
+}
+
+void Domain::detach(Endpoint& endpoint) noexcept
+{
+    const std::lock_guard guard{regions_lock_};
+    for (const auto& [key, region] : regions_) {
+        region->withdraw(endpoint.context());
+    }
+    endpoints_.erase(std::remove(endpoints_.begin(), endpoints_.end(), &endpoint), endpoints_.end());
+}
+
+void Domain::note_writes(std::uint64_t key, std::uint32_t writes) noexcept
+{
+    const std::lock_guard guard{regions_lock_};
+    if (const auto at = regions_.find(key); at != regions_.end()) {
+        at->second->note(writes);
+    }
 }
 
 }   // namespace linnet::ofi

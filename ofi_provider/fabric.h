@@ -7,10 +7,15 @@
 
 #include <atomic>
 #include <mutex>
+#include <unordered_map>
+#include <vector>
 
 #include "provider.h"
 
 namespace linnet::ofi {
+
+class Endpoint;
+class Region;
 
 class Fabric final : public fid_fabric {
 public:
@@ -37,6 +42,19 @@ public:
     static Domain& of(fid_domain* f) noexcept { return static_cast<Domain&>(*f); }
     [[nodiscard]] std::uint32_t address_format() const noexcept { return format_; }
     [[nodiscard]] std::uint32_t api_version() const noexcept { return fabric_.api_version; }
+    // How regions are named (mr_mode): by their own addresses instead of offsets, by keys of ours.
+    [[nodiscard]] bool virtual_addresses() const noexcept { return virtual_addresses_; }
+    [[nodiscard]] bool own_keys() const noexcept { return own_keys_; }
+    [[nodiscard]] std::uint64_t make_key() noexcept { return next_key_.fetch_add(1, std::memory_order_relaxed); }
+
+    // Regions that peers may reach, and the endpoints through which they do. 0 or a negative fi_errno.
+    int add_region(Region& region);
+    void remove_region(Region& region) noexcept;
+    int attach(Endpoint& endpoint);
+    void detach(Endpoint& endpoint) noexcept;
+    // Peers wrote to the region with this key.
+    void note_writes(std::uint64_t key, std::uint32_t writes) noexcept;
+    [[nodiscard]] std::mutex& regions_lock() noexcept { return regions_lock_; }
     std::atomic<unsigned> users{0};
 
 private:
@@ -44,14 +62,20 @@ private:
     ~Domain() = default;
     static int close_fid(struct fid* f) noexcept;
     static int bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept;
+    static int control(struct fid* f, int command, void* arg) noexcept;
     static int no_scalable(fid_domain*, fi_info*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
     static int no_stx(fid_domain*, fi_tx_attr*, fid_stx**, void*) noexcept { return -FI_ENOSYS; }
     static int no_srx(fid_domain*, fi_rx_attr*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
-    static int no_atomic(fid_domain*, fi_datatype, fi_op, fi_atomic_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
     static int no_collective(fid_domain*, fi_collective_op, fi_collective_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
 
     Fabric& fabric_;
     std::uint32_t format_;
+    const bool virtual_addresses_;
+    const bool own_keys_;
+    std::atomic<std::uint64_t> next_key_{1};
+    std::mutex regions_lock_;
+    std::unordered_map<std::uint64_t, Region*> regions_;   // guarded by regions_lock_, by key; as is the next
+    std::vector<Endpoint*> endpoints_;
 };
 
 }   // namespace linnet::ofi

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "address.h"
+#include "capi/linnet_rma.h"
 #include "fabric.h"
 
 namespace linnet::ofi {
@@ -17,6 +18,9 @@ namespace {
 constexpr const char* kName = "linnet";
 constexpr std::size_t kQueueSize = 65536;   // requests come from a pool that grows; the number says "many"
 constexpr std::size_t kObjects = 65536;
+constexpr std::uint64_t kOrder = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |
+                                 FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
+                                 FI_ORDER_ATOMIC_WAW;
 
 struct FreeInfo {
     void operator()(fi_info* i) const noexcept { fi_freeinfo(i); }
@@ -46,17 +50,18 @@ Info make_offer()
     if (i == nullptr) {
         throw std::bad_alloc{};
     }
-    i->caps = kPrimaryCaps | kModifierCaps | kSecondaryCaps;
+    i->caps = kAllCaps;
     i->addr_format = kAddressFormat;
     fi_tx_attr& tx = *i->tx_attr;
-    tx.caps = kPrimaryCaps | FI_SEND;
-    tx.msg_order = FI_ORDER_SAS;
+    tx.caps = kTxCaps;
+    tx.msg_order = kOrder;
     tx.inject_size = kInjectMax;
     tx.size = kQueueSize;
     tx.iov_limit = kIovMax;
+    tx.rma_iov_limit = 1;
     fi_rx_attr& rx = *i->rx_attr;
-    rx.caps = kPrimaryCaps | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
-    rx.msg_order = FI_ORDER_SAS;
+    rx.caps = kRxCaps;
+    rx.msg_order = kOrder;
     rx.size = kQueueSize;
     rx.iov_limit = kIovMax;
     fi_ep_attr& ep = *i->ep_attr;
@@ -64,6 +69,7 @@ Info make_offer()
     ep.protocol = kAddressFormat;
     ep.protocol_version = 1;
     ep.max_msg_size = SIZE_MAX >> 1;
+    ep.max_order_raw_size = ep.max_order_war_size = ep.max_order_waw_size = LINNET_RMA_ORDERED;
     ep.mem_tag_format = UINT64_MAX;
     ep.tx_ctx_cnt = 1;
     ep.rx_ctx_cnt = 1;
@@ -94,14 +100,24 @@ bool take_caps(const fi_info& hints, fi_info& offer)
     if (hints.caps == 0) {
         return true;
     }
-    if (!within("caps", hints.caps, kPrimaryCaps | kModifierCaps | kSecondaryCaps)) {
+    if (!within("caps", hints.caps, kAllCaps)) {
         return false;
     }
-    std::uint64_t direction = hints.caps & kModifierCaps;
-    direction = direction != 0 ? direction : kModifierCaps;
+    if ((hints.caps & kRmaModifiers) != 0 && (hints.caps & kRmaCaps) == 0) {
+        return refuse("caps: FI_READ, FI_WRITE without FI_RMA or FI_ATOMIC", hints.caps, kAllCaps);
+    }
+    if ((hints.caps & FI_RMA_EVENT) != 0 && (hints.caps & kRmaCaps) == 0) {
+        return refuse("caps: FI_RMA_EVENT without FI_RMA or FI_ATOMIC", hints.caps, kAllCaps);
+    }
+    const auto directions = [&](std::uint64_t primary, std::uint64_t modifiers) {
+        const std::uint64_t named = hints.caps & modifiers;
+        return named != 0 ? named : (hints.caps & primary) != 0 ? modifiers : 0;
+    };
+    const std::uint64_t direction = directions(FI_MSG | FI_TAGGED, kMessageModifiers) | directions(kRmaCaps, kRmaModifiers);
     offer.caps = (hints.caps & (kPrimaryCaps | kSecondaryCaps)) | direction | kDomainCaps;
-    offer.tx_attr->caps = (direction & FI_SEND) != 0 ? (offer.caps & (kPrimaryCaps | FI_SEND)) : 0;
-    offer.rx_attr->caps = (direction & FI_RECV) != 0 ? (offer.caps & (kPrimaryCaps | FI_RECV | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV)) : 0;
+    const auto side = [&](std::uint64_t own, std::uint64_t modifiers) { return (direction & modifiers) != 0 ? offer.caps & own : 0; };
+    offer.tx_attr->caps = side(kTxCaps, FI_SEND | FI_READ | FI_WRITE);
+    offer.rx_attr->caps = side(kRxCaps, FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);
     return true;
 }
 

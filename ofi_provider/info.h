@@ -11,10 +11,19 @@ inline constexpr std::size_t kInjectMax = 1024;   // fi_inject and FI_INJECT
 inline constexpr std::size_t kIovMax = 8;
 inline constexpr std::size_t kCqDataBytes = 8;
 
-// Primary capabilities, then those that an application gets when it asks for them, or for nothing in particular.
-inline constexpr std::uint64_t kPrimaryCaps = FI_MSG | FI_TAGGED;
-inline constexpr std::uint64_t kModifierCaps = FI_SEND | FI_RECV;
-inline constexpr std::uint64_t kSecondaryCaps = FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
+// Primary capabilities, their directions, then those that an application gets when it asks for them, or for nothing in particular.
+inline constexpr std::uint64_t kRmaCaps = FI_RMA | FI_ATOMIC;
+inline constexpr std::uint64_t kPrimaryCaps = FI_MSG | FI_TAGGED | kRmaCaps;
+inline constexpr std::uint64_t kMessageModifiers = FI_SEND | FI_RECV;
+inline constexpr std::uint64_t kRmaModifiers = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+inline constexpr std::uint64_t kModifierCaps = kMessageModifiers | kRmaModifiers;
+inline constexpr std::uint64_t kSecondaryCaps =
+    FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
+inline constexpr std::uint64_t kAllCaps = kPrimaryCaps | kModifierCaps | kSecondaryCaps;
+// Those of the two directions of an endpoint.
+inline constexpr std::uint64_t kTxCaps = kPrimaryCaps | FI_SEND | FI_READ | FI_WRITE | FI_FENCE;
+inline constexpr std::uint64_t kRxCaps =
+    kPrimaryCaps | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV | FI_RMA_EVENT;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t kTxOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;

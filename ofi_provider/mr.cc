@@ -3,55 +3,168 @@
 // Memory registration.
 #include "mr.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "cntr.h"
 #include "fabric.h"
 
 namespace linnet::ofi {
 
 namespace {
-class Region final : public fid_mr {
-public:
-    Region(Domain& domain, std::uint64_t wanted_key, void* user) : fid_mr{}, domain_{domain}
-    {
-        static fi_ops base = {sizeof base, close_fid, no_bind, no_control, no_ops_open, nullptr, nullptr};
-        fid.fclass = FI_CLASS_MR;
-        fid.context = user;
-        fid.ops = &base;
-        mem_desc = this;
-        key = wanted_key;
-        ++domain_.users;
-    }
-
-private:
-    static int close_fid(struct fid* f) noexcept
-    {
-        Region& r = object<Region, fid_mr>(f);
-        --r.domain_.users;
-        delete &r;
-        return FI_SUCCESS;
-    }
-    Domain& domain_;
-};
-
 constexpr std::uint64_t kLocalAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
+int refuse(const char* what, std::uint64_t wanted, int error)
+{
+    LINNET_FI_INFO(FI_LOG_MR, "memory registration: %s 0x%llx cannot be had\n", what, static_cast<unsigned long long>(wanted));
+    return error;
+}
+}   // namespace
+
+Region::Region(Domain& domain, const fi_mr_attr& attr, std::uint64_t own_key)
+    : fid_mr{}, domain_{domain}, base_{attr.mr_iov[0].iov_base}, bytes_{attr.mr_iov[0].iov_len}, access_{attr.access}
+{
+    static fi_ops base = {sizeof base, close_fid, bind, control, no_ops_open, nullptr, nullptr};
+    fid.fclass = FI_CLASS_MR;
+    fid.context = attr.context;
+    fid.ops = &base;
+    mem_desc = this;
+    key = own_key;
+    ++domain_.users;
+}
+
+bool Region::remote() const noexcept { return (access_ & kRemoteAccess) != 0; }
+
+int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid_mr** out)
+{
+    if (f->fclass != FI_CLASS_DOMAIN || attr.iov_count == 0 || attr.mr_iov == nullptr) {
+        return -FI_EINVAL;
+    }
+    if ((flags & ~FI_RMA_EVENT) != 0) {
+        return refuse("flags", flags, -FI_EBADFLAGS);
+    }
+    if ((attr.access & ~(kLocalAccess | kRemoteAccess)) != 0) {
+        return refuse("access", attr.access, -FI_EOPNOTSUPP);
+    }
+    if (attr.iface != FI_HMEM_SYSTEM) {
+        return refuse("device memory, interface", static_cast<std::uint64_t>(attr.iface), -FI_ENOSYS);
+    }
+    const bool remote = (attr.access & kRemoteAccess) != 0;
+    if (remote && (attr.iov_count != 1 || attr.mr_iov[0].iov_len == 0 || attr.offset != 0)) {
+        return refuse("several buffers, none, or an offset; pieces", attr.iov_count, -FI_EINVAL);
+    }
+    Domain& domain = object<Domain, fid_domain>(f);
+    auto* const region = new Region{domain, attr, domain.own_keys() ? domain.make_key() : attr.requested_key};
+    if (const int error = remote ? domain.add_region(*region) : FI_SUCCESS; error != FI_SUCCESS) {
+        --domain.users;
+        delete region;
+        return error;
+    }
+    *out = region;
+    return FI_SUCCESS;
+}
+
+int Region::close_fid(struct fid* f) noexcept
+{
+    Region& r = object<Region, fid_mr>(f);
+    if (r.remote()) {
+        r.domain_.remove_region(r);
+    }
+    if (r.counter_ != nullptr) {
+        --r.counter_->users;
+    }
+    --r.domain_.users;
+    delete &r;
+    return FI_SUCCESS;
+}
+
+// No endpoint needs to be named, and may be. A counter counts from now on.
+int Region::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
+{
+    Region& r = object<Region, fid_mr>(f);
+    if (what->fclass == FI_CLASS_EP) {
+        return flags == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
+    }
+    if (what->fclass != FI_CLASS_CNTR) {
+        return -FI_EINVAL;
+    }
+    if (flags != FI_REMOTE_WRITE) {
+        return -FI_EBADFLAGS;
+    }
+    const std::lock_guard guard{r.domain_.regions_lock()};
+    if (r.counter_ != nullptr) {
+        return -FI_EINVAL;
+    }
+    r.counter_ = &object<Counter, fid_cntr>(what);
+    ++r.counter_->users;
+    return FI_SUCCESS;
+}
+
+// A region works from the start; keys are eight bytes.
+int Region::control(struct fid* f, int command, void* arg) noexcept
+{
+    Region& r = object<Region, fid_mr>(f);
+    switch (command) {
+        case FI_ENABLE:
+        case FI_REFRESH: return FI_SUCCESS;
+        case FI_GET_RAW_MR: {
+            auto& raw = *static_cast<struct fi_mr_raw_attr*>(arg);
+            const bool fits = *raw.key_size >= sizeof r.key;
+            *raw.key_size = sizeof r.key;
+            if (!fits) {
+                return -FI_ETOOSMALL;
+            }
+            *raw.base_addr = r.domain_.virtual_addresses() ? reinterpret_cast<std::uintptr_t>(r.base_) : 0;
+            std::memcpy(raw.raw_key, &r.key, sizeof r.key);
+            return FI_SUCCESS;
+        }
+        default: return -FI_ENOSYS;
+    }
+}
+
+int Region::expose(linnet_context_t* context, std::uint64_t access, bool notices)
+{
+    linnet_region_options_t o{};
+    o.size = sizeof o;
+    o.base = base_;
+    o.length = bytes_;
+    o.key = key;
+    o.origin = domain_.virtual_addresses() ? reinterpret_cast<std::uintptr_t>(base_) : 0;
+    o.flags = ((access_ & access & FI_REMOTE_READ) != 0 ? std::uint32_t{LINNET_REGION_READ} : 0) |
+              ((access_ & access & FI_REMOTE_WRITE) != 0 ? std::uint32_t{LINNET_REGION_WRITE} : 0) |
+              (notices ? std::uint32_t{LINNET_REGION_NOTICES} : 0);
+    o.arg = reinterpret_cast<void*>(static_cast<std::uintptr_t>(key));   // not `this`, which a notice may outlive
+    exposures_.reserve(exposures_.size() + 1);
+    linnet_region_t* region = nullptr;
+    const linnet_status_t s = linnet_region_open(context, &o, &region);
+    if (s != LINNET_OK) {
+        return -fi_errno_of(s);
+    }
+    exposures_.push_back({context, region});
+    return FI_SUCCESS;
+}
+
+void Region::withdraw(linnet_context_t* context) noexcept
+{
+    const auto mine = std::find_if(exposures_.begin(), exposures_.end(), [&](const Exposure& e) { return e.context == context; });
+    if (mine != exposures_.end()) {
+        linnet_region_close(mine->context, mine->region);
+        exposures_.erase(mine);
+    }
+}
+
+void Region::note(std::uint32_t writes) noexcept
+{
+    for (std::uint32_t i = 0; counter_ != nullptr && i < writes; ++i) {
+        counter_->count(true);
+    }
+}
+
+namespace {
 int register_attr(struct fid* domain, const fi_mr_attr* attr, std::uint64_t flags, fid_mr** out) noexcept
 {
-    return guarded([&] {
-        if (domain->fclass != FI_CLASS_DOMAIN || attr == nullptr || attr->iov_count == 0 || attr->mr_iov == nullptr || flags != 0) {
-            return -FI_EINVAL;
-        }
-        if ((attr->access & ~kLocalAccess) != 0) {
-            LINNET_FI_INFO(FI_LOG_MR, "memory registration: access 0x%llx cannot be had, linnet offers 0x%llx\n",
-                           static_cast<unsigned long long>(attr->access), static_cast<unsigned long long>(kLocalAccess));
-            return -FI_EOPNOTSUPP;
-        }
-        if (attr->iface != FI_HMEM_SYSTEM) {
-            LINNET_FI_INFO(FI_LOG_MR, "memory registration: device memory (interface %d) cannot be had\n", attr->iface);
-            return -FI_ENOSYS;
-        }
-        *out = new Region{object<Domain, fid_domain>(domain), attr->requested_key, attr->context};
-        return FI_SUCCESS;
-    });
+    return attr == nullptr ? -FI_EINVAL : guarded([&] { return Region::open(domain, *attr, flags, out); });
 }
 
 int register_vector(struct fid* domain, const iovec* iov, std::size_t count, std::uint64_t access, std::uint64_t offset, std::uint64_t key,

@@ -1,11 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Memory registration, fi_mr(3). Local buffers need none, so that a registration is a key and no more.
+// Memory registration, fi_mr(3). Local buffers need none; what peers may reach is a region of every endpoint of its domain.
+//
+// Owner: the application; fi_close() before the domain's. Threads: any. Lock order: the domain's region lock > what linnet.h locks. Blocking: closing
+// waits for the pass of a thread that polls. Failure: negative fi_errno.
 #pragma once
 
+#include <vector>
+
+#include "capi/linnet_rma.h"
 #include "provider.h"
 
 namespace linnet::ofi {
+
+class Counter;
+class Domain;
+
+class Region final : public fid_mr {
+public:
+    static int open(struct fid* domain, const fi_mr_attr& attr, std::uint64_t flags, fid_mr** out);
+
+    // All under the domain's region lock. An endpoint that can be reached by `access` begins to serve it; ends.
+    int expose(linnet_context_t* context, std::uint64_t access, bool notices);
+    void withdraw(linnet_context_t* context) noexcept;
+    // Peers wrote so often.
+    void note(std::uint32_t writes) noexcept;
+    [[nodiscard]] bool remote() const noexcept;
+
+private:
+    struct Exposure {
+        linnet_context_t* context;
+        linnet_region_t* region;
+    };
+    Region(Domain& domain, const fi_mr_attr& attr, std::uint64_t own_key);
+    ~Region() = default;
+    static int close_fid(struct fid* f) noexcept;
+    static int bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept;
+    static int control(struct fid* f, int command, void* arg) noexcept;
+
+    Domain& domain_;
+    void* const base_;
+    const std::size_t bytes_;
+    const std::uint64_t access_;
+    Counter* counter_{nullptr};           // FI_REMOTE_WRITE
+    std::vector<Exposure> exposures_;
+};
 
 fi_ops_mr* memory_ops() noexcept;
 

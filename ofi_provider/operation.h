@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -22,6 +23,9 @@
 namespace linnet::ofi {
 
 class Endpoint;
+
+// What an endpoint counts, for the counters bound to it.
+enum CounterSlot : std::uint8_t { kCountSend, kCountRecv, kCountRead, kCountWrite, kCountRemoteRead, kCountRemoteWrite, kCountSlots };
 
 // The bytes of one operation as the application names them; valid for the call.
 struct Bytes {
@@ -42,10 +46,23 @@ struct Operation {
     linnet_request_t request;
     Endpoint* endpoint;
     void* context;
-    std::uint64_t kind;        // FI_MSG or FI_TAGGED
+    std::uint64_t kind;        // FI_MSG or FI_TAGGED; of what the endpoint started: the flags of its completion
     bool reports_success;      // a completion entry also when all went well
     std::array<iovec, kIovMax> iov;
 
+    // The data copied to `to`, which has room.
+    static linnet_data_t copied(const Bytes& bytes, char* to) noexcept
+    {
+        linnet_data_t d{};
+        d.base = to;
+        for (std::size_t i = 0; i < bytes.count; ++i) {
+            if (bytes.iov[i].iov_len != 0) {
+                std::memcpy(to + d.length, bytes.iov[i].iov_base, bytes.iov[i].iov_len);
+                d.length += bytes.iov[i].iov_len;
+            }
+        }
+        return d;
+    }
     // The data of a request over `bytes`, whose vector must outlive the call.
     [[nodiscard]] linnet_data_t data(const Bytes& bytes) noexcept
     {
@@ -62,7 +79,9 @@ struct Operation {
     }
 };
 
+// A send, write or read.
 struct SendOperation : Operation {
+    CounterSlot counted;
     SendOperation* next;       // in the pool
     std::array<char, kInjectMax> injected;
 };

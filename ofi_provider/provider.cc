@@ -66,6 +66,9 @@ int fi_errno_of(linnet_status_t status) noexcept
         case LINNET_ERR_TIMED_OUT: return FI_ETIMEDOUT;
         case LINNET_ERR_TRUNCATED: return FI_ETRUNC;
         case LINNET_ERR_CANCELED: return FI_ECANCELED;
+        case LINNET_ERR_KEY: return FI_ENOKEY;
+        case LINNET_ERR_BOUNDS: return FI_EINVAL;
+        case LINNET_ERR_NOT_ALLOWED: return FI_EACCES;
         case LINNET_ERR_PEER_DOWN: return FI_ECONNRESET;
         case LINNET_ERR_UNREACHABLE: return FI_EHOSTUNREACH;
         case LINNET_ERR_REFUSED: return FI_ECONNREFUSED;

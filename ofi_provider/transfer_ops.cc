@@ -9,7 +9,7 @@ namespace linnet::ofi {
 
 namespace {
 // Flags that a msg call may bring; what else comes is refused, because the caller relies on it.
-constexpr std::uint64_t kSendMsgFlags = kTxOpFlags | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY;
+constexpr std::uint64_t kSendMsgFlags = kTxOpFlags | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | FI_FENCE;
 constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE;
 constexpr std::uint64_t kRecvTaggedFlags = FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 
@@ -126,6 +126,74 @@ ssize_t tag_injectdata(fid_ep* f, const void* buffer, std::size_t bytes, std::ui
 {
     return inject_one(f, FI_TAGGED, buffer, bytes, to, tag, data, FI_REMOTE_CQ_DATA);
 }
+
+// ---- fi_rma(3) ----
+
+constexpr std::uint64_t kWriteMsgFlags = kSendMsgFlags;
+constexpr std::uint64_t kReadMsgFlags = (kTxOpFlags & ~FI_INJECT) | FI_MORE | FI_PRIORITY | FI_FENCE;
+
+ssize_t rma_read(fid_ep* f, void* buffer, std::size_t bytes, void*, fi_addr_t from, std::uint64_t address, std::uint64_t key, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    const iovec iov{buffer, bytes};
+    return e.endpoint.read({{&iov, 1}, from, address, key, 0, context, e.tx_flags, false});
+}
+ssize_t rma_readv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t from, std::uint64_t address, std::uint64_t key, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.read({{iov, count}, from, address, key, 0, context, e.tx_flags, false});
+}
+// There is one remote piece, as long as the local ones.
+bool matches(const fi_msg_rma& m) noexcept
+{
+    return m.rma_iov_count == 1 && m.iov_count <= kIovMax && Bytes{m.msg_iov, m.iov_count}.total() <= m.rma_iov[0].len;
+}
+ssize_t rma_readmsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~kReadMsgFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return !matches(*m) ? -FI_EINVAL
+                        : EndpointFid::of(f).endpoint.read(
+                              {{m->msg_iov, m->iov_count}, m->addr, m->rma_iov[0].addr, m->rma_iov[0].key, 0, m->context, flags, false});
+}
+ssize_t rma_write(fid_ep* f, const void* buffer, std::size_t bytes, void*, fi_addr_t to, std::uint64_t address, std::uint64_t key, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return e.endpoint.write({{&iov, 1}, to, address, key, 0, context, e.tx_flags, false});
+}
+ssize_t rma_writev(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_addr_t to, std::uint64_t address, std::uint64_t key, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    return e.endpoint.write({{iov, count}, to, address, key, 0, context, e.tx_flags, false});
+}
+ssize_t rma_writemsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexcept
+{
+    if ((flags & ~kWriteMsgFlags) != 0) {
+        return -FI_EBADFLAGS;
+    }
+    return !matches(*m) ? -FI_EINVAL
+                        : EndpointFid::of(f).endpoint.write(
+                              {{m->msg_iov, m->iov_count}, m->addr, m->rma_iov[0].addr, m->rma_iov[0].key, m->data, m->context, flags, false});
+}
+ssize_t rma_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
+{
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, 0, nullptr, FI_INJECT, true});
+}
+ssize_t rma_writedata(fid_ep* f, const void* buffer, std::size_t bytes, void*, std::uint64_t data, fi_addr_t to, std::uint64_t address,
+                      std::uint64_t key, void* context) noexcept
+{
+    EndpointFid& e = EndpointFid::of(f);
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return e.endpoint.write({{&iov, 1}, to, address, key, data, context, e.tx_flags | FI_REMOTE_CQ_DATA, false});
+}
+ssize_t rma_injectdata(fid_ep* f, const void* buffer, std::size_t bytes, std::uint64_t data, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
+{
+    const iovec iov{const_cast<void*>(buffer), bytes};
+    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, data, nullptr, FI_INJECT | FI_REMOTE_CQ_DATA, true});
+}
 }   // namespace
 
 fi_ops_msg* message_ops() noexcept
@@ -139,6 +207,12 @@ fi_ops_tagged* tagged_ops() noexcept
 {
     static fi_ops_tagged ops = {sizeof ops,  tag_recv,   tag_recvv,    tag_recvmsg,   tag_send,
                                 tag_sendv,   tag_sendmsg, tag_inject, tag_senddata, tag_injectdata};
+    return &ops;
+}
+
+fi_ops_rma* rma_ops() noexcept
+{
+    static fi_ops_rma ops = {sizeof ops, rma_read, rma_readv, rma_readmsg, rma_write, rma_writev, rma_writemsg, rma_inject, rma_writedata, rma_injectdata};
     return &ops;
 }
 

@@ -11,8 +11,13 @@ namespace linnet::ofi {
 
 fi_ops_msg* message_ops() noexcept;
 fi_ops_tagged* tagged_ops() noexcept;
+fi_ops_rma* rma_ops() noexcept;
 fi_ops_rma* no_rma_ops() noexcept;
+fi_ops_atomic* atomic_ops() noexcept;
 fi_ops_atomic* no_atomic_ops() noexcept;
+
+// fi_query_atomic(3).
+int query_atomic(fid_domain* domain, fi_datatype type, fi_op op, fi_atomic_attr* attr, std::uint64_t flags) noexcept;
 
 // Stands for any function that we do not have.
 template <class R, class... Args>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Endpoints: sending.
-#include <cstring>
-
+// Endpoints: sending messages; the end of all that an endpoint starts.
 #include "cntr.h"
 #include "cq.h"
 #include "endpoint.h"
@@ -14,7 +12,8 @@ constexpr std::uint64_t kAcked = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | F
 
 std::uint32_t send_flags(const SendCall& call, bool copied) noexcept
 {
-    std::uint32_t f = (call.flags & FI_REMOTE_CQ_DATA) != 0 ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0;
+    std::uint32_t f = ((call.flags & FI_REMOTE_CQ_DATA) != 0 ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0) |
+                      ((call.flags & FI_FENCE) != 0 ? std::uint32_t{LINNET_SEND_FENCE} : 0);
     if ((call.flags & FI_MATCH_COMPLETE) != 0) {
         return f | LINNET_SEND_SYNC;
     }
@@ -48,7 +47,8 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     }
     op->endpoint = this;
     op->context = call.silent ? nullptr : call.context;
-    op->kind = call.kind;
+    op->kind = call.kind | FI_SEND;
+    op->counted = kCountSend;
     op->reports_success = !call.silent && (!tx_selective_ || (call.flags & FI_COMPLETION) != 0);
     linnet_send_t s{};
     s.peer = peer;
@@ -58,28 +58,24 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     s.flags = send_flags(call, copied);
     s.done = on_sent;
     s.done_arg = op;
-    if (copied) {
-        char* to = op->injected.data();
-        for (std::size_t i = 0; i < call.bytes.count; ++i) {
-            if (call.bytes.iov[i].iov_len != 0) {
-                std::memcpy(to, call.bytes.iov[i].iov_base, call.bytes.iov[i].iov_len);
-                to += call.bytes.iov[i].iov_len;
-            }
-        }
-        s.data.base = op->injected.data();
-        s.data.length = length;
-    } else {
-        s.data = op->data(call.bytes);
-    }
-    const linnet_status_t status = linnet_tag_send(source_.context(), &s, &op->request);
+    s.data = copied ? Operation::copied(call.bytes, op->injected.data()) : op->data(call.bytes);
+    return started(*op, linnet_tag_send(source_.context(), &s, &op->request));
+}
+
+// What the core said to an operation that the endpoint starts. What it waits for may need progress, and who only tries again makes none.
+ssize_t Endpoint::started(SendOperation& op, linnet_status_t status) noexcept
+{
     if (status == LINNET_IN_PROGRESS) {
         return FI_SUCCESS;
     }
     if (retry(status) || status == LINNET_ERR_INVALID) {
-        sends_.release(*op);
+        sends_.release(op);
+        if (status != LINNET_ERR_INVALID) {
+            source_.progress();
+        }
         return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
     }
-    end_send(*op, status);
+    end_send(op, status);
     return FI_SUCCESS;
 }
 
@@ -96,13 +92,14 @@ void Endpoint::end_send(SendOperation& op, linnet_status_t status) noexcept
     if (tx_cq_ != nullptr && (op.reports_success || !success)) {
         CqEntry e;
         e.told.op_context = op.context;
-        e.told.flags = op.kind | FI_SEND;
+        e.told.flags = op.kind;
         e.error = success ? 0 : fi_errno_of(status);
         e.provider_error = success ? 0 : static_cast<int>(status);
         tx_cq_->push(e);
     }
+    const CounterSlot counted = op.counted;
     sends_.release(op);
-    count(kCountSend, success);
+    count(counted, success);
 }
 
 }   // namespace linnet::ofi

@@ -2,17 +2,23 @@
 # Copyright (c) 2026 the Linnet authors
 # The libfabric provider against the manual pages of libfabric; what does not begin with Linnet holds for any provider.
 
-dist_check_SCRIPTS += integration/ofi/other_providers.sh
+dist_check_SCRIPTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh
 if BUILD_OFI_PROVIDER
 test_programs += integration_ofi_test
-TESTS += integration/ofi/other_providers.sh
+TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh
 endif BUILD_OFI_PROVIDER
 integration_ofi_test_SOURCES = \
+    integration/ofi/atomic_test.cc \
     integration/ofi/names_test.cc \
     integration/ofi/node.cc \
     integration/ofi/node.h \
     integration/ofi/queues_test.cc \
-    integration/ofi/transfer_test.cc
+    integration/ofi/region.cc \
+    integration/ofi/region.h \
+    integration/ofi/rma_test.cc \
+    integration/ofi/transfer_test.cc \
+    support/net_namespace.cc \
+    support/net_namespace.h
 integration_ofi_test_CPPFLAGS = $(AM_CPPFLAGS) $(OFI_CPPFLAGS)
-integration_ofi_test_LDADD = $(TEST_LIBS) $(OFI_LIBS)
+integration_ofi_test_LDADD = $(TEST_LIBS) $(libs_sys) $(OFI_LIBS)
 integration_ofi_test_DEPENDENCIES = libtestsupport.la

@@ -37,8 +37,9 @@ TEST(LinnetInfo, HintsThatCannotBeMetAreRefused)
 {
     alone([] {
         EXPECT_EQ(answer([](fi_info&) {}), 0);
-        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA; }), -FI_ENODATA);
-        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_ATOMIC; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA_EVENT; }), -FI_ENODATA);   // without FI_RMA
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_READ; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_COLLECTIVE; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_HMEM; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_MSG; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_DGRAM; }), -FI_ENODATA);
@@ -46,7 +47,7 @@ TEST(LinnetInfo, HintsThatCannotBeMetAreRefused)
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->inject_size = 1u << 20; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->iov_limit = 1000; }), -FI_ENODATA);
-        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->msg_order = FI_ORDER_RAW; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->msg_order = FI_ORDER_SAW; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->comp_order = FI_ORDER_STRICT; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->cq_data_size = 9; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->name = ::strdup("eth7"); }), -FI_ENODATA);

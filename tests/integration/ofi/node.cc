@@ -11,6 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+
+#include "support/net_namespace.h"
 
 namespace linnet::ofi_test {
 
@@ -28,9 +31,23 @@ void find_provider()
     ::setenv("FI_PROVIDER", provider_name().c_str(), 0);
 }
 
-[[noreturn]] void run_side(const Side& side, int fd, const char* which)
+// With LINNET_TEST_HOSTS=2 the sides are on two hosts, joined by a cable; null: on this one.
+std::unique_ptr<testing::NamespacePair> two_hosts()
+{
+    const char* const hosts = std::getenv("LINNET_TEST_HOSTS");
+    std::string why;
+    auto pair = hosts != nullptr && std::string{hosts} == "2" ? testing::NamespacePair::make(why) : nullptr;
+    EXPECT_EQ(why, "");
+    return pair;
+}
+
+[[noreturn]] void run_side(const Side& side, int fd, unsigned number, const testing::NamespacePair* hosts)
 {
     ::alarm(100);
+    const char* const which = number == 0 ? "first" : "second";
+    if (hosts != nullptr) {
+        new testing::NamespacePair::Scope{*hosts, number};   // until the process ends
+    }
     Friend other{fd};
     find_provider();
     side(other);
@@ -97,13 +114,14 @@ void two_processes(const Side& first, const Side& second)
     int fds[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     std::fflush(nullptr);
+    const auto hosts = two_hosts();
     pid_t children[2];
-    for (int i = 0; i < 2; ++i) {
+    for (unsigned i = 0; i < 2; ++i) {
         children[i] = ::fork();
         ASSERT_GE(children[i], 0);
         if (children[i] == 0) {
             ::close(fds[1 - i]);
-            run_side(i == 0 ? first : second, fds[i], i == 0 ? "first" : "second");
+            run_side(i == 0 ? first : second, fds[i], i, hosts.get());
         }
     }
     ::close(fds[0]);
@@ -135,6 +153,10 @@ fi_info* make_hints(const Options& o)
     hints->addr_format = o.addr_format;
     hints->tx_attr->op_flags = o.tx_flags;
     hints->domain_attr->av_type = o.av_type;
+    hints->domain_attr->mr_mode = o.mr_mode;
+    if (!is_linnet()) {   // which never needs any of these
+        hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    }
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->threading = FI_THREAD_SAFE;
     hints->fabric_attr->prov_name = ::strdup(provider_name().c_str());
@@ -169,6 +191,20 @@ Node::Node(const Options& o, bool enabled)
         check(fi_ep_bind(ep, &sent->fid, FI_SEND), "fi_ep_bind counter");
         check(fi_ep_bind(ep, &received->fid, FI_RECV), "fi_ep_bind counter");
     }
+    const auto count = [&](fid_cntr*& counter, std::uint64_t what) {
+        fi_cntr_attr attr{};
+        attr.wait_obj = FI_WAIT_UNSPEC;
+        check(fi_cntr_open(domain, &attr, &counter, nullptr), "fi_cntr_open");
+        check(fi_ep_bind(ep, &counter->fid, what), "fi_ep_bind counter");
+    };
+    if (o.rma_counters) {
+        count(written, FI_WRITE);
+        count(was_read, FI_READ);
+    }
+    if (o.remote_counters) {
+        count(remote_written, FI_REMOTE_WRITE);
+        count(remote_read, FI_REMOTE_READ);
+    }
     if (enabled) {
         enable();
     }
@@ -179,9 +215,8 @@ Node::~Node()
     if (other_ != nullptr) {
         other_->idle = nullptr;
     }
-    struct fid* const all[] = {ep != nullptr ? &ep->fid : nullptr, rx != nullptr ? &rx->fid : nullptr,
-                               tx != nullptr ? &tx->fid : nullptr, sent != nullptr ? &sent->fid : nullptr,
-                               received != nullptr ? &received->fid : nullptr, av != nullptr ? &av->fid : nullptr,
+    const auto of = [](auto* object) { return object != nullptr ? &object->fid : nullptr; };
+    struct fid* const all[] = {of(ep), of(rx), of(tx), of(sent), of(received), of(written), of(was_read), of(remote_written), of(remote_read), of(av),
                                domain != nullptr ? &domain->fid : nullptr, fabric != nullptr ? &fabric->fid : nullptr};
     for (struct fid* f : all) {
         if (f != nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Two processes that talk through libfabric, for tests of what its manual pages promise; the provider is LINNET_TEST_FI_PROVIDER, or linnet.
+// With LINNET_TEST_HOSTS=2 in the environment they are on two hosts.
 //
 // The process of the test never touches libfabric: two_processes() forks both sides, each opens everything afresh, and what fails in one of them
 // fails the test.
@@ -52,6 +53,9 @@ struct Options {
     std::uint32_t addr_format{FI_FORMAT_UNSPEC};
     fi_av_type av_type{FI_AV_TABLE};
     bool counters{false};
+    bool rma_counters{false};        // FI_WRITE, FI_READ
+    bool remote_counters{false};     // FI_REMOTE_WRITE, FI_REMOTE_READ
+    int mr_mode{0};
     const char* node{nullptr};
     const char* service{nullptr};
     std::uint64_t info_flags{0};
@@ -88,6 +92,10 @@ public:
     fid_cq* rx{nullptr};
     fid_cntr* sent{nullptr};
     fid_cntr* received{nullptr};
+    fid_cntr* written{nullptr};
+    fid_cntr* was_read{nullptr};
+    fid_cntr* remote_written{nullptr};
+    fid_cntr* remote_read{nullptr};
     fid_ep* ep{nullptr};
     fi_addr_t peer{FI_ADDR_UNSPEC};
 
