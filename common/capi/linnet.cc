@@ -226,7 +226,8 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
 {
     const std::uint64_t bytes = send->data.length;
     constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
-    if (bytes <= proto::kShortMax && send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & kWaits) == 0) {
+    const bool plain = send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & kWaits) == 0;
+    if (bytes <= proto::kShortMax && plain && aligned(request)) {
         const linnet_status_t s = entry(ctx, [&](core::Context& c) {
             proto::Peer* const p = c.peer(PeerId{send->peer});
             const std::span<const std::byte> payload{static_cast<const std::byte*>(send->data.base), static_cast<std::size_t>(bytes)};
