@@ -24,7 +24,7 @@ enum class SettingId : std::uint8_t {
     kTasks, kTaskHelpers,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
-    kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
+    kFrameCrc, kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
     kEthType, kEthRing, kEthBypass,
     kDescriptorReserve, kExpectedPeers,
     kLogLevel, kStatsPage, kTraceEvents, kLabel,
@@ -121,6 +121,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kShmPull, "shm_pull", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether long messages within a host are read straight out of the sender's memory where the system permits it.", true},
 
+    {SettingId::kFrameCrc, "frame_crc", SettingKind::kBool, "off", 0, 0, nullptr,
+     "Whether frames of udp and eth carry a CRC-32C of all that is in them, on all hosts alike, for networks that damage frames.", true},
     {SettingId::kUdpPortMin, "udp_port_min", SettingKind::kInteger, "0", 0, 65535, nullptr,
      "Lowest UDP port to be called at; 0 means any.", false},
     {SettingId::kUdpPortMax, "udp_port_max", SettingKind::kInteger, "0", 0, 65535, nullptr,

@@ -2,8 +2,8 @@
 # Copyright (c) 2026 the Linnet authors
 # integration: MPI programs over the installed component; make installcheck
 
-integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh
-dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh
+integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh
+dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh
 EXTRA_DIST += \
     integration/run_mpi.py \
     integration/mpi/cancel.c \

@@ -36,6 +36,7 @@ class Case:
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
     here: bool = False        # not in a lab: shared memory only; or children of one spawn on several hosts, which Open MPI 4.1 cannot, whatever the PML
     apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
+    tcp: bool = False         # names transports itself, or waits for what only tcp says: not with --transports
     fails: bool = False       # the job must end with an error, and say what `expect` says
     slots: int = 0            # of each host of a lab; 0: as many as ranks need. More: for children
     pair: bool = False        # two jobs, of two mpiruns: `program accept FILE` and, with a rank more and in a lab on the other host, `program connect FILE`
@@ -90,7 +91,7 @@ CASES = [
     Case("spawn", "1 5", slots=4),
     Case("spawn", ranks=3, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
     Case("connect", pair=True),
-    Case("connect", pair=True, only="linnet", options="--mca mtl_linnet_transports shm,tcp"),
+    Case("connect", pair=True, only="linnet", options="--mca mtl_linnet_transports shm,tcp", tcp=True),
     Case("connect", pair=True, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
     Case("intercomm", ranks=4, here=True, only="linnet", options="--mca mtl_linnet_transports shm"),
     Case("memory"),
@@ -103,7 +104,7 @@ CASES = [
     Case("counters", only="linnet"),
     Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),
     # Nothing but IPv6.
-    *(Case(program, ranks=ranks, only="linnet", apart=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
+    *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
       for program, ranks in (("probes", 2), ("collectives", 4))),
     # What cannot work is said before the job begins.
@@ -147,6 +148,7 @@ def transport_options(case, args):
     if args.pml == "ob1":
         return ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
     options = ["--mca", "pml", "cm", "--mca", "mtl", "linnet"] if case.chosen else []
+    options += ["--mca", "mtl_linnet_transports", args.transports] if args.transports else []
     if args.plugin_dir:
         info = shutil.which("ompi_info") or "ompi_info"
         text = subprocess.run([info, "--parsable", "--path", "pkglibdir"], capture_output=True, text=True, check=True).stdout
@@ -253,6 +255,25 @@ def cut(case, args, process):
     return process.returncode
 
 
+def pull(case, args, process):
+    """Waits for the job, and takes the link of host h1 away for two seconds again and again meanwhile."""
+    def link(state):
+        subprocess.run([str(LAB), "link", "-n", args.lab, "h1", state], capture_output=True, check=True)
+    end_at = time.monotonic() + case.seconds * args.patience
+    try:
+        while time.monotonic() < end_at:
+            try:
+                return process.wait(args.pull)
+            except subprocess.TimeoutExpired:
+                link("down")
+                args.cuts += 1
+                time.sleep(2)
+                link("up")
+    finally:
+        link("up")
+    raise subprocess.TimeoutExpired(process.args, case.seconds)
+
+
 def run_job(case, args, out):
     command = command_of(case, args)
     out.write(" ".join(command) + "\n")
@@ -260,14 +281,17 @@ def run_job(case, args, out):
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment_of(args, case),
                                start_new_session=True)
     try:
-        return cut(case, args, process) if args.cut else process.wait(case.seconds * args.patience)
+        if args.cut or args.pull:
+            return (cut if args.cut else pull)(case, args, process)
+        return process.wait(case.seconds * args.patience)
     finally:
         end(process)
 
 
 def run(case, args):
     """Returns what is wrong, or an empty string; the output goes to a file."""
-    log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {args.pml}").strip("-") + ".log")
+    what = ", ".join(word for word in (args.pml, args.transports, args.label) if word)
+    log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {what}").strip("-") + ".log")
     begin = time.monotonic()
     with open(log, "w", encoding="utf-8") as out:
         try:
@@ -287,7 +311,7 @@ def run(case, args):
         wrong = f"it did not say {case.expect or 'ok'}"
     elif case.within and (not died or ended - float(died.group(1)) > case.within * args.patience):
         wrong = f"over {ended - float(died.group(1)):.1f} s after the death" if died else "nobody died"
-    print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({args.pml}, {took:.1f} s){': ' + wrong if wrong else ''}", flush=True)
+    print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({what}, {took:.1f} s){': ' + wrong if wrong else ''}", flush=True)
     if wrong:
         tail = text.splitlines()[-12:]
         print("".join(f"    {line}\n" for line in tail), f"    whole output: {log}", sep="", flush=True)
@@ -308,18 +332,22 @@ def parse(argv):
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("--cut", type=float, default=0.0, metavar="SECONDS",
                         help="with --lab: cut all TCP connections of the program on host h1 every so often; nothing may be lost or doubled")
+    parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name; cases that are about tcp are left out")
+    parser.add_argument("--pull", type=float, default=0.0, metavar="SECONDS",
+                        help="with --lab: take the link of host h1 away for two seconds every so often; nothing may be lost or doubled")
+    parser.add_argument("--label", default="", help="what else is true of this run, for its output and results")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
     args.build = args.build.resolve()
     args.cuts = 0
-    if args.cut and not args.lab:
-        parser.error("--cut needs --lab")
+    if (args.cut or args.pull) and not args.lab:
+        parser.error("--cut and --pull need --lab")
     return args
 
 
 def main(argv):
     args = parse(argv)
-    cases = [case for case in CASES if (args.full or not case.full) and case.only in ("", args.pml) and not (case.here and args.lab) and not (case.apart and not args.lab) and
+    cases = [case for case in CASES if (args.full or not case.full) and case.only in ("", args.pml) and not (case.here and args.lab) and not (case.apart and not args.lab) and not (case.tcp and args.transports) and
              re.search(args.select, case.name)]
     if args.list:
         print("\n".join(case.name for case in cases))
@@ -337,8 +365,14 @@ def main(argv):
             failed.append(case.name)
         if args.results:
             with open(args.results, "a", encoding="utf-8") as table:
-                print("fail" if wrong else "pass", "run_mpi", f"{case.name} ({args.pml})", wrong, sep="\t", file=table)
+                what = ", ".join(word for word in (args.pml, args.transports, args.label) if word)
+                print("fail" if wrong else "pass", "run_mpi", f"{case.name} ({what})", wrong, sep="\t", file=table)
     print(f"{len(cases) - len(failed)} of {len(cases)} passed")
+    if args.pull:
+        print(f"the link was away {args.cuts} times")
+        if args.cuts == 0:
+            print("FAIL: no case took long enough for it")
+            return 1
     if args.cut:
         print(f"{args.cuts} connections were cut")
         if args.cuts == 0:

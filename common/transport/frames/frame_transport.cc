@@ -67,6 +67,7 @@ void FrameTransport::make_channel(unsigned number)
     config.trains_open = kBulkPackets;
     config.trains = 128;
     config.bulk_share = 1024;
+    config.crc = settings_.boolean(SettingId::kFrameCrc);
     config.quantum = std::min<unsigned>(ch->limits.burst, kBatch);
     config.timing.keep_alive = settings_.duration(SettingId::kPeerTimeout);
     MutexLock lock{ch->lock};

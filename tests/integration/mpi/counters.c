@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         MPI_Recv(data, 1, MPI_BYTE, partner, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         CHECK(grown(session, "mtl_linnet_tx_bytes") >= BYTES);
         CHECK(grown(session, "mtl_linnet_tx_messages") >= 1);
-        CHECK(grown(session, "_tcp_tx_bytes") + grown(session, "_shm_tx_bytes") >= BYTES);
+        CHECK(grown(session, "_tcp_tx_bytes") + grown(session, "_shm_tx_bytes") + grown(session, "_udp_tx_bytes") + grown(session, "_eth_tx_bytes") >= BYTES);
     } else {
         MPI_Recv(data, BYTES, MPI_BYTE, partner, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         CHECK(grown(session, "mtl_linnet_rx_bytes") >= BYTES);

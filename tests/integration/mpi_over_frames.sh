@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 the Linnet authors
+# The MPI programs over the installed component, over UDP and over raw Ethernet frames, between two hosts of a lab: on a sound network, and on networks
+# that lose, double, reorder and damage frames, or are away for two seconds. Part of `make installcheck`; needs root.
+# LINNET_TEST_FRAMES: --quick (the default), nothing for everything, which takes most of an hour; none: not at all.
+set -u
+[ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
+what=${LINNET_TEST_FRAMES---quick}
+[ "$what" != none ] || { echo "LINNET_TEST_FRAMES is none"; exit 77; }
+lab=${top_srcdir:?}/tests/lab/lab
+name=frames$$
+trap '"$lab" down -n "$name"' EXIT
+trap 'exit 1' INT TERM
+results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_over_frames.tsv}
+failed=0
+
+# network LABEL LAB_OPTIONS FAULT_OPTIONS: the lab of the runs that follow. One frame is one frame where frames get lost; mpirun's own connections share
+# their fate.
+network() {
+    label=$1
+    "$lab" down -n "$name"
+    # shellcheck disable=SC2086  # several words
+    "$lab" up -n "$name" --hosts 2 $2 || exit $?
+    for host in h0 h1; do
+        # shellcheck disable=SC2086
+        [ -z "$3" ] || "$lab" fault -n "$name" "$host" $3 || exit $?
+    done
+}
+# over TRANSPORTS CASES OPTION...
+over() {
+    transports=$1 cases=$2
+    shift 2
+    # shellcheck disable=SC2086  # two words, or none
+    "${PYTHON:-python3}" "$top_srcdir/tests/integration/run_mpi.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" --transports "$transports" \
+        --label "$label" -k "$cases" --build "${top_builddir:?}/tests/integration/frames" $results "$@" || failed=1
+}
+both() {
+    over udp "$@"
+    over shm,eth "$@"   # frames do not lead back to the host that they came from
+}
+
+exchange='^(modes on 2|ordering on 2|collectives on [24]|truncation on 2|wildcards on 2|flood on 2|persistent on 2)$'
+if [ "$what" = --quick ]; then
+    network "" "" ""
+    both '^(wildcards on 4|probes on 2|truncation on 2|ordering on 2|collectives on 4|counters on 2|death kill recv on 4)$'
+    network "1 % of frames lost" --segment "--loss 0.01 --seed 3"
+    both '^(modes on 2|collectives on 2)$'
+    exit $failed
+fi
+network "" --v6 ""
+both .
+for loss in 0.0001 0.001 0.01 0.05; do
+    network "$loss of frames lost" --segment "--loss $loss --seed 5"
+    both "$exchange" --patience 3
+done
+network "1 % of frames doubled" --segment "--duplicate 0.01"
+both "$exchange" --patience 3
+network "1 % of frames overtake" --segment "--delay 200us --reorder 0.01"
+both "$exchange" --patience 3
+network "1 % of frames damaged" "--segment --checksums" "--corrupt 0.01"
+both "$exchange" --patience 3 --mca mtl_linnet_frame_crc=1
+network "the link is away for 2 s" "" ""
+both '^(modes on 2|collectives on 2|threads on 2|flood 100000 on 2)$' --patience 3 --full --pull 3
+exit $failed
