@@ -3,6 +3,7 @@
 # fuzz: targets that take any bytes; their corpus replayed by every compiler, and a driver for libFuzzer (configure --enable-fuzzer)
 
 fuzz_targets = \
+    fuzz/flow_target.cc \
     fuzz/fuzz_target.h \
     fuzz/hello_target.cc \
     fuzz/scripted_transport.cc \

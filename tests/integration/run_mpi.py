@@ -109,8 +109,8 @@ CASES = [
       for program, ranks in (("probes", 2), ("collectives", 4))),
     # What cannot work is said before the job begins.
     Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
-    Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", fails=True, expect=r"net_include", seconds=60),
-    Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
+    Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", tcp=True, fails=True, expect=r"net_include", seconds=60),
+    Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", tcp=True, fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
     Case("huge", seconds=900, full=True),
     # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
     # Of an abort mpirun 4.1 now and then loses its own text, and says that ("unpack ... show_help").
