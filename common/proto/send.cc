@@ -234,7 +234,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool of
     if (r.slot == 0) {
         return Status::kNoMemory;
     }
-    std::size_t first = r.data.contiguous() && !offered ? std::min<std::size_t>(r.data.length, config_.rndv_first) : 0;
+    std::size_t first = r.data.contiguous() && !offered ? std::min({std::size_t{r.data.length}, config_.rndv_first, layer_->first_fragment(peer)}) : 0;
     if (first > 0 && !charge(peer, first)) {
         first = 0;
         SendTally::add(peer.sent.stalls, r.data.length > config_.eager_limit ? 1 : 0);   // a shorter one was counted before it came here

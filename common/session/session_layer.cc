@@ -231,6 +231,11 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     return sent == Status::kPeerDown ? Status::kAgain : sent;   // the link died; on_bulk_down() comes, then a new grant
 }
 
+std::size_t SessionLayer::first_fragment(const Session& s) const noexcept
+{
+    return s.lane_up() ? s.links_[0].port->transport().caps().first_fragment : SIZE_MAX;
+}
+
 std::size_t SessionLayer::bulk_packet(const Session& s) const noexcept
 {
     const LinkState& link = s.links_[s.links_[1].port != nullptr ? 1 : 0];

@@ -108,6 +108,8 @@ public:
         return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
     }
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
+    // TransportCaps::first_fragment of the lane; SIZE_MAX: none is up.
+    [[nodiscard]] std::size_t first_fragment(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::bulk_packet of the link that send_bulk() would take; 0: none is up.
     [[nodiscard]] std::size_t bulk_packet(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.

@@ -41,6 +41,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     bool direct_links;            // links come up without a hello: both ends are this process
     Nanos latency;                // prior: half round trip of an empty packet
     double bytes_per_ns;          // prior: stream rate
+    std::size_t first_fragment{SIZE_MAX};   // more of a long message goes better as bulk data than with its announcement
     std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
     bool at_once{false};          // takes LanePacket::at_once, of up to kAtOnceMax bytes of payload
 };

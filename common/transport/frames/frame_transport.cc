@@ -17,6 +17,8 @@ namespace {
 
 // A packet of the lane may be as long as any transport's (TransportCaps); it is cut into frames.
 constexpr std::size_t kLanePacketMax = 128 * 1024;
+// The lane copies on either side, bulk data goes from memory to memory: no more than what hides the round trip of the grant.
+constexpr std::size_t kFirstFragment = 32 * 1024;
 // Frames that a channel keeps for repetition, and that came too early. Touched from the end of a stack, so that only as many are in memory as are ever in use.
 constexpr std::size_t kTxFrames = 2048;
 constexpr std::size_t kRxFrames = 1024;
@@ -39,6 +41,7 @@ FrameTransport::FrameTransport(std::unique_ptr<FramePort> port, const TransportC
     caps_.lane_packet_max = kLanePacketMax;
     caps_.separate_bulk = true;
     caps_.direct_links = false;
+    caps_.first_fragment = kFirstFragment;
     caps_.bulk_packet = 16u << 20;   // one of a message at a time: the next would wait for a round trip
 }
 
