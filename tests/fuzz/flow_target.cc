@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Fuzz target: two flow::Machines that send to each other over a network which the input commands: it loses, doubles, delays, reorders and refuses frames,
-// lets time pass, and says what a peer that knows all secrets may say: frames that were changed, and frames that were made up. Whatever comes, nothing is written
-// outside of a landing or after its end, no more credit is lent than there is, and what was borrowed comes back once. As long as nothing was forged, what
-// arrives is also what was sent, and when the network is sound again all of it does.
+// lets time pass, and says what a peer that knows all secrets may say: frames that were changed, and frames that were made up. Whatever comes, nothing is
+// written outside of a landing or after its end, no more credit is lent than there is, and what was borrowed comes back once. As long as nothing was forged,
+// what arrives is also what was sent, and when the network is sound again all of it does.
 #include <array>
 #include <deque>
 #include <map>
@@ -425,14 +425,14 @@ std::vector<Input> flow_seeds()
         seeds.push_back(in);
         Input lossy = in;
         for (unsigned i = 0; i < 12; ++i) {
-            lossy.insert(lossy.end(), {op(0, 0, 3), 77, op(0, 1), 0x10, 0x27, op(0, 2), op(1, 7), static_cast<std::uint8_t>(i * 5), op(1, 7), 9, op(1, 5, 3), op(1, 2),
-                                       op(0, 7), 0, op(0, 5, 7), op(0, 10, 4), op(1, 10, 4)});
+            lossy.insert(lossy.end(), {op(0, 0, 3), 77, op(0, 1), 0x10, 0x27, op(0, 2), op(1, 7), static_cast<std::uint8_t>(i * 5), op(1, 7), 9, op(1, 5, 3),
+                                       op(1, 2), op(0, 7), 0, op(0, 5, 7), op(0, 10, 4), op(1, 10, 4)});
         }
         seeds.push_back(lossy);
         Input forged = in;
         for (unsigned i = 0; i < 8; ++i) {
-            forged.insert(forged.end(), {op(0, 1), 0x10, 0x27, op(0, 2), op(1, 12, i % 4), static_cast<std::uint8_t>(i), 60, 0, 3, 28, 0, 1, 70, 0, 2, 33, 0, 5, op(1, 5, 7),
-                                         op(1, 13, i)});
+            forged.insert(forged.end(), {op(0, 1), 0x10, 0x27, op(0, 2), op(1, 12, i % 4), static_cast<std::uint8_t>(i), 60, 0, 3, 28, 0, 1, 70, 0, 2, 33, 0, 5,
+                                         op(1, 5, 7), op(1, 13, i)});
             wire::FrameHead h;
             h.kind = static_cast<wire::FrameKind>(i);
             h.credit.set(100);

@@ -385,7 +385,8 @@ std::string Host::describe() const
     const MachineStats& s = machine.stats();
     std::string text = "in " + std::to_string(s.frames_in) + " out " + std::to_string(s.frames_out) + " acks " + std::to_string(s.acks_out) + " pulls " +
                        std::to_string(s.pulls_out) + " probes " + std::to_string(s.probes_out) + " again " + std::to_string(s.lane_again) + " " +
-                       std::to_string(s.blocks_again) + " in rows " + std::to_string(in_rows) + " timeouts " + std::to_string(s.timeouts) + " ring drops " + std::to_string(ring_drops) + " drops";
+                       std::to_string(s.blocks_again) + " in rows " + std::to_string(in_rows) +
+                       " timeouts " + std::to_string(s.timeouts) + " ring drops " + std::to_string(ring_drops) + " drops";
     for (const std::uint64_t d : s.drops) {
         text += " " + std::to_string(d);
     }
