@@ -383,6 +383,11 @@ class LabTest(unittest.TestCase):
             with self.subTest(text), self.assertRaises(lab.LabError):
                 lab.up_options(text)
 
+    def test_faults_are_no_options_of_lab_up(self):
+        self.assertEqual(lab.split_faults("hosts=2 loss=0.001 segment delay=1ms"),
+                         ("hosts=2 segment", ["--loss", "0.001", "--delay", "1ms"]))
+        self.assertEqual(lab.split_faults("hosts=2"), ("hosts=2", []))
+
     def test_reads_interface_counters(self):
         text = ("Inter-|   Receive  |  Transmit\n face |bytes packets\n"
                 "    lo:  12  1 0 0 0 0 0 0  34 1 0 0 0 0 0 0\n  eth0: 56 1 0 0 0 0 0 0 78 1 0 0 0 0 0 0\n")

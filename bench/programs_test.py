@@ -64,6 +64,10 @@ class ProgramTest(unittest.TestCase):
                 rows, _ = self.rows("stream", "--mode", mode, "--sizes", "8,64K", "--verify")
                 self.assertEqual(set(rows), {(metric, 8), (metric, 65536)})
 
+    def test_incast_from_three_ranks(self):
+        rows, _ = self.rows("incast", "--sizes", "16K,1M", ranks=4)
+        self.assertEqual(len(rows), 4)
+
     def test_stream_with_two_pairs_and_fresh_buffers(self):
         self.assertEqual(len(self.rows("stream", "--sizes", "4K", "--fresh", "--arena", "16M", "--verify", ranks=4)[0]), 1)
 

@@ -10,6 +10,7 @@ import subprocess
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tests" / "lab" / "lab"
 FLAGS = ("v6", "segment", "checksums")  # options of "lab up" without a value
+FAULTS = ("loss", "duplicate", "corrupt", "delay", "reorder")   # of what each host receives: options of "lab fault"
 
 
 class LabError(RuntimeError):
@@ -32,6 +33,13 @@ def up_options(text):
             raise LabError(f"not an option of a lab: {word!r}")
         options += [f"--{name}", value] if equals else [f"--{name}"]
     return options
+
+
+def split_faults(text):
+    """(options of the lab, options of "lab fault") of 'hosts=2 segment loss=0.001'."""
+    words = text.split()
+    faults = [word for word in words if word.partition("=")[0] in FAULTS]
+    return " ".join(word for word in words if word not in faults), up_options(" ".join(faults))
 
 
 def parse_net_dev(text):
@@ -61,8 +69,12 @@ class Lab:
     @classmethod
     def make(cls, options):
         name = f"cmp{os.getpid()}"
-        _run("up", "-n", name, *up_options(options))
-        return cls(name, made=True)
+        wanted, faults = split_faults(options)
+        _run("up", "-n", name, *up_options(wanted))
+        made = cls(name, made=True)
+        for host in made.hosts if faults else ():
+            _run("fault", "-n", name, host, *faults)
+        return made
 
     def __enter__(self):
         return self
