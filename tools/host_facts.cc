@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -98,10 +97,7 @@ Result<HostFacts> read_host_facts(const Log& log)
     }
     HostFacts facts;
     facts.host = host_name();
-    ::utsname system{};
-    if (::uname(&system) == 0) {
-        facts.kernel = system.release;
-    }
+    facts.kernel = kernel_release();
     facts.cores = usable_cores();
     facts.user = user_id();
     facts.raw_sockets = may_open_raw_sockets();

@@ -17,7 +17,7 @@
 namespace linnet {
 
 enum class SettingId : std::uint8_t {
-    kTransports, kNetInclude, kNetExclude,
+    kTransports, kPathChoice, kPathProfile, kNetInclude, kNetExclude,
     kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
     kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kHoldTime, kLocalRanks,
@@ -59,6 +59,10 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
      "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp.", false},
+    {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "order", 0, 0, "order|measured",
+     "Which of several transports carries rendezvous data to a peer: the first that reaches it, or the one that is measured to take the least time.", false},
+    {SettingId::kPathProfile, "path_profile", SettingKind::kText, "", 0, 0, nullptr,
+     "File of measured costs of paths, which stand until path_choice=measured has measured by itself; empty means none.", false},
     {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,
      "Comma-separated interface names (* and ? as wildcards) or networks (10.1.0.0/16) to use; when set, only these, and net_exclude is ignored.", false},
     {SettingId::kNetExclude, "net_exclude", SettingKind::kText,

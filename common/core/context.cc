@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/path_profile.h"
 #include "core/transport_table.h"
 #include "sys/process.h"
 
@@ -125,6 +126,10 @@ void Context::make_layers(const OpenArgs& args)
     sc.connect_timeout = settings_.duration(SettingId::kConnectTimeout);
     sc.peer_timeout = settings_.duration(SettingId::kPeerTimeout);
     sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
+    sc.choose_paths = settings_.choice(SettingId::kPathChoice) == 1;
+    if (sc.choose_paths) {
+        sc.expected = expected_costs(settings_, log_);
+    }
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);
 }

@@ -20,6 +20,9 @@ struct Line {
     friend constexpr bool operator==(const Line&, const Line&) = default;
 };
 
+// The longest packet that the lines of a PathCost are about, unless its owner says otherwise.
+inline constexpr std::size_t kPacketBytes = 64 * 1024;
+
 // Each line in the bytes of a packet.
 struct PathCost {
     Line send;          // O_s

@@ -205,6 +205,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
         if (!wrong) {
             r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get()};
             r->staged = 0;
+            layer_->transfer_begins(peer, h.send_slot.get(), length);
             queue_bulk(peer, *r);
             pump_bulk(peer);
         }

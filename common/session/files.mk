@@ -9,6 +9,8 @@ liblinnet_session_la_SOURCES = \
     session/handshake.h \
     session/near.cc \
     session/numbers.h \
+    session/paths.cc \
+    session/paths.h \
     session/peers.cc \
     session/port.cc \
     session/session.h \

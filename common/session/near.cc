@@ -5,10 +5,6 @@
 
 namespace linnet::session {
 
-namespace {
-constexpr Nanos kNear = std::chrono::microseconds{1};
-}   // namespace
-
 bool SessionLayer::is_near(const Session& s) const noexcept { return s.lane_up() && s.links_[0].port->transport().caps().latency <= kNear; }
 
 bool SessionLayer::offer(Session& s, std::size_t bytes) noexcept { return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes); }

@@ -50,6 +50,7 @@ Landing Port::on_bulk_begin(LinkId, PeerId peer, const wire::BulkHead& head) noe
 {
     Session& s = *layer_.find(peer);
     ++s.heard_;
+    ++s.bulk_heard_;
     if (s.down_reason() != Status::kOk) {
         return {};
     }

@@ -25,6 +25,7 @@
 #include "base/intrusive_list.h"
 #include "base/status.h"
 #include "session/handshake.h"
+#include "session/paths.h"
 #include "sync/lock.h"
 #include "transport/transport.h"
 #include "wire/name.h"
@@ -144,6 +145,8 @@ private:
     bool by_address_ LINNET_GUARDED_BY(lock) = false;
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     LinkState links_[2] LINNET_GUARDED_BY(lock);
+    std::unique_ptr<Paths> paths_ LINNET_GUARDED_BY(lock);         // null: nothing to choose
+    bool paths_sought_ LINNET_GUARDED_BY(lock) = false;
     std::uint32_t last_number_ LINNET_GUARDED_BY(lock) = 0;        // given to a message
     std::uint32_t link_taken_ LINNET_GUARDED_BY(lock) = 0;         // the last one that the present link took
     std::uint32_t written_ LINNET_GUARDED_BY(lock) = 0;            // up to this one the present link has no pointers to any more
@@ -185,6 +188,7 @@ private:
     Session* next_ack_now_{nullptr};
     Session* next_delayed_{nullptr};
     std::uint64_t heard_{0};               // packets from it
+    std::uint64_t bulk_heard_{0};          // those of bulk data
     std::uint64_t heard_at_pass_{0};
     std::uint64_t heard_at_check_{0};
     unsigned silent_checks_{0};

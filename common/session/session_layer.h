@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -51,6 +53,9 @@ public:
         Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
         bool allow_by_address{true};
         std::uint32_t first_number{1};                      // of the first message, the same for all; tests start near the wrap
+        bool choose_paths{false};                           // bulk links go where transfers take the least time; else where the lane is
+        model::PathChoice::Config path_choice;
+        std::vector<std::pair<std::string, model::Line>> expected;   // of a transfer, by name of the transport; without: what its caps say
     };
 
     SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters);
@@ -114,6 +119,19 @@ public:
     [[nodiscard]] std::size_t bulk_packet(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
+    // The receiver has asked for `bytes` of the message in our slot, and later has all of it: timed, where there is a choice of paths. Token held.
+    void transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
+    {
+        if (config_.choose_paths) {
+            time_transfer(s, slot, bytes);
+        }
+    }
+    void transfer_ends(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock)
+    {
+        if (s.paths_ != nullptr) {
+            end_transfer(s, slot);
+        }
+    }
     // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.
     [[nodiscard]] bool is_near(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // The peer can read our memory over the lane that is up: an envelope may offer `bytes` of it.
@@ -162,6 +180,8 @@ private:
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
+    // A link that is up, or was until now, has been of use.
+    [[nodiscard]] bool is_good(const Session& s, const LinkState& link) const noexcept;
     void link_lost(Session& s, Port& port, LinkRole role) noexcept LINNET_EXCLUDES(s.lock);
     void incoming_failed(Session& s, LinkState& link, LinkRole role, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void install_link(Session& s, Port& port, LinkId link, LinkRole role, std::uint32_t peer_received) noexcept LINNET_EXCLUDES(s.lock);
@@ -175,6 +195,25 @@ private:
     TimePoint check_link(Session& s, LinkRole role, TimePoint now, unsigned& events) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] bool adopt_name(Session& s, const wire::EndpointName& name) LINNET_REQUIRES(s.lock);
     [[nodiscard]] Result<Session*> make(const wire::EndpointName& name, bool known, bool by_address) LINNET_REQUIRES(table_lock_);
+
+    // paths (paths.cc)
+    void find_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    void time_transfer(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock);
+    void end_transfer(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock);
+    void begin_move(Session& s, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void move_failed(Session& s, std::string_view why) noexcept LINNET_REQUIRES(s.lock);
+    void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    TimePoint check_move(Session& s, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);
+    // Our attempt `id`: the ordinary one of the link, or the one that moves it. Null: neither, any more.
+    struct OwnAttempt {
+        Attempt* attempt{nullptr};
+        bool* said_hello{nullptr};
+        bool moves{false};
+    };
+    [[nodiscard]] OwnAttempt find_attempt(Session& s, const Port& port, LinkId id, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] wire::Nonce fresh_nonce() const noexcept;
+    [[nodiscard]] LinkEpoch next_epoch(LinkState& link) const noexcept;
+    void retry_by(TimePoint at) noexcept;   // any thread
 
     // data side (session_layer.cc)
     void on_writable(PeerId peer, LinkRole role) noexcept;
@@ -222,6 +261,7 @@ private:
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
 
+    static constexpr Nanos kNear = std::chrono::microseconds{1};
     static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
     static constexpr std::size_t kHoldBytes = 64u << 10;
     std::atomic<std::uint32_t> polls_{0};                     // token holder writes

@@ -19,24 +19,6 @@ constexpr Nanos kConfirmTime = std::chrono::seconds{5};
 // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
 constexpr Nanos kGrace = std::chrono::seconds{1};
 
-// A timer that any thread may set earlier; only its handler clears it.
-void move_earlier(std::atomic<std::int64_t>& due, TimePoint at) noexcept
-{
-    const std::int64_t mine = at.time_since_epoch().count();
-    std::int64_t seen = due.load(std::memory_order_relaxed);
-    while (mine < seen && !due.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
-    }
-}
-
-// Without entropy (the failure is logged) the nonce is zeros: the hello is then only as fresh as the peer's own nonce.
-wire::Nonce fresh_nonce(const Log& log) noexcept
-{
-    wire::Nonce n{};
-    const Status ignored = random_bytes(std::as_writable_bytes(std::span{n}), log);
-    static_cast<void>(ignored);
-    return n;
-}
-
 HelloVerdict reject(LinkRole role, wire::RejectReason reason, std::uint32_t epoch, std::span<std::byte> reply) noexcept
 {
     HelloVerdict v;
@@ -47,6 +29,31 @@ HelloVerdict reject(LinkRole role, wire::RejectReason reason, std::uint32_t epoc
     return v;
 }
 }   // namespace
+
+// A timer that any thread may set earlier; only its handler clears it.
+void SessionLayer::retry_by(TimePoint at) noexcept
+{
+    const std::int64_t mine = at.time_since_epoch().count();
+    std::int64_t seen = retry_due_.load(std::memory_order_relaxed);
+    while (mine < seen && !retry_due_.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
+    }
+}
+
+// Without entropy (the failure is logged) the nonce is zeros: the hello is then only as fresh as the peer's own nonce.
+wire::Nonce SessionLayer::fresh_nonce() const noexcept
+{
+    wire::Nonce n{};
+    const Status ignored = random_bytes(std::as_writable_bytes(std::span{n}), log_);
+    static_cast<void>(ignored);
+    return n;
+}
+
+// Above all that was agreed on or proposed.
+LinkEpoch SessionLayer::next_epoch(LinkState& link) const noexcept
+{
+    link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
+    return {link.proposed, self_.endpoint_id.get()};
+}
 
 // ---- opening ----
 
@@ -84,16 +91,15 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
         link.attempt = {};
         link.said_hello = false;
         link.attempt.role = role;
-        link.attempt.opener_nonce = fresh_nonce(log_);
-        link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
-        link.attempt.epoch = {link.proposed, self_.endpoint_id.get()};
+        link.attempt.opener_nonce = fresh_nonce();
+        link.attempt.epoch = next_epoch(link);
         const Result<LinkId> id = port->transport().connect(s.id, role, s.contact_);
         if (id) {
             link.phase = LinkState::Phase::kOpening;
             link.port = port;
             link.id = *id;
             link.first_port = bulk ? 0 : at;
-            move_earlier(retry_due_, link.give_up_at + kGrace);
+            retry_by(link.give_up_at + kGrace);
             return;
         }
         link.nobody = !bulk && id.status() == Status::kUnreachable;
@@ -112,7 +118,7 @@ void SessionLayer::retry_later(LinkState& link, TimePoint at) noexcept
 {
     link.phase = LinkState::Phase::kWaiting;
     link.retry_at = at;
-    move_earlier(retry_due_, at);
+    retry_by(at);
 }
 
 std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept
@@ -123,22 +129,22 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
     }
     MutexLock guard{s->lock};
     LinkState& link = s->links_[static_cast<int>(role)];
-    if (link.phase != LinkState::Phase::kOpening || link.port != &port || link.id != id) {
+    const OwnAttempt own = find_attempt(*s, port, id, role);
+    if (own.attempt == nullptr) {
         return 0;
     }
-    if (link.said_hello) {   // to another address before: what it heard, and whoever it was, must be of no use for this one
-        link.attempt.opener_nonce = fresh_nonce(log_);
-        link.proposed = (after(link.epoch.number, link.proposed) ? link.epoch.number : link.proposed) + 1;
-        link.attempt.epoch.number = link.proposed;
+    if (*own.said_hello) {   // to another address before: what it heard, and whoever it was, must be of no use for this one
+        own.attempt->opener_nonce = fresh_nonce();
+        own.attempt->epoch = next_epoch(link);
     }
-    link.said_hello = true;
-    link.rejected = false;
+    *own.said_hello = true;
+    link.rejected = link.rejected && own.moves;
     wire::EndpointName target = s->name_;
     if (!s->name_known_) {
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
         target.secret = {};
     }
-    return write_hello(link.attempt, target, self_, s->received_.load(std::memory_order_relaxed), out);
+    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), out);
 }
 
 HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, std::string_view from,
@@ -177,12 +183,13 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         Port* port;
         LinkId id;
     };
-    Old old[2];
+    Old old[3];
     std::size_t n = 0;
     HelloVerdict v;
     {
         MutexLock guard{s.lock};
         LinkState& link = s.links_[static_cast<int>(attempt.role)];
+        Paths::Move* const move = attempt.role == LinkRole::kBulk && s.paths_ != nullptr && s.paths_->move.port != nullptr ? &s.paths_->move : nullptr;
         if (s.down_reason() != Status::kOk) {
             return reject(attempt.role, wire::RejectReason::kClosing, 0, reply);
         }
@@ -193,13 +200,20 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         if (opening && !newer(attempt.epoch, link.attempt.epoch)) {
             return reject(attempt.role, wire::RejectReason::kYield, link.attempt.epoch.number, reply);
         }
-        attempt.acceptor_nonce = fresh_nonce(log_);
+        if (move != nullptr && !newer(attempt.epoch, move->attempt.epoch)) {
+            return reject(attempt.role, wire::RejectReason::kYield, move->attempt.epoch.number, reply);
+        }
+        attempt.acceptor_nonce = fresh_nonce();
         v.action = HelloVerdict::Action::kAccept;
         v.peer = s.id;
         v.role = attempt.role;
         v.reply_bytes = write_welcome(attempt, self_, s.received_.load(std::memory_order_relaxed), reply);
         if (opening) {
             old[n++] = {link.port, link.id};
+        }
+        if (move != nullptr) {
+            old[n++] = {move->port, move->id};
+            move->port = nullptr;
         }
         if (link.incoming_port != nullptr) {
             old[n++] = {link.incoming_port, link.incoming};
@@ -212,7 +226,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         link.incoming = id;
         link.incoming_attempt = attempt;
         link.incoming_until = clock_.now() + kConfirmTime;
-        move_earlier(retry_due_, link.incoming_until);
+        retry_by(link.incoming_until);
     }
     for (std::size_t i = 0; i < n; ++i) {
         old[i].port->transport().drop(old[i].id);
@@ -225,10 +239,17 @@ Status SessionLayer::check_welcome(Session& s, Port& port, LinkId id, LinkRole r
 {
     MutexLock guard{s.lock};
     LinkState& link = s.links_[static_cast<int>(role)];
-    if (link.phase != LinkState::Phase::kOpening || link.port != &port || link.id != id) {
+    const OwnAttempt own = find_attempt(s, port, id, role);
+    if (own.attempt == nullptr || !newer(own.attempt->epoch, link.epoch)) {
         return Status::kCanceled;
     }
-    const Result<WelcomeSeen> seen = read_welcome(link.attempt, s.name_known_ ? s.name_.endpoint_id.get() : 0, welcome);
+    const Result<WelcomeSeen> seen = read_welcome(*own.attempt, s.name_known_ ? s.name_.endpoint_id.get() : 0, welcome);
+    if (own.moves && seen && seen->rejected && after(seen->epoch, link.proposed)) {
+        link.proposed = seen->epoch;
+    }
+    if (own.moves && (!seen || seen->rejected)) {   // which says nothing about the link that is up
+        return seen ? Status::kRefused : seen.status();
+    }
     if (!seen) {
         link.rejected = seen.status() == Status::kRefused;
         link.reason = wire::RejectReason::kProof;
@@ -277,9 +298,17 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
-        link.epoch = link.attempt.epoch;
-        v.reply_bytes = write_confirm(link.attempt, confirm);
-        peer_received = link.attempt.peer_received;
+        const OwnAttempt own = find_attempt(*s, port, id, role);
+        if (own.attempt == nullptr) {
+            v.why = Status::kCanceled;
+            return v;
+        }
+        link.epoch = own.attempt->epoch;
+        v.reply_bytes = write_confirm(*own.attempt, confirm);
+        peer_received = own.attempt->peer_received;
+        if (own.moves) {
+            s->paths_->move.port = nullptr;   // it is the link now
+        }
     }
     install_link(*s, port, id, role, peer_received);
     v.action = HelloVerdict::Action::kAccept;
@@ -361,6 +390,10 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
             old_port = link.port;
             old = link.id;
             link.phase = LinkState::Phase::kIdle;
+            if (is_good(s, link)) {
+                link.failures = 0;
+                link.give_up_at = TimePoint::max();
+            }
         }
         link.changing = true;
     }
@@ -405,6 +438,9 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         link.first_port = 0;
         link.up_since = clock_.now();
         link.heard_at_up = s->heard_;
+        if (role == LinkRole::kBulk) {
+            bulk_is_up(*s, port, link.up_since);
+        }
         if (role == LinkRole::kLane) {
             // The new link has taken nothing yet. What the peer has is acknowledged by its hello; the rest goes out again, in order.
             peer_received = link.peer_received;
@@ -449,6 +485,11 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
 
 // ---- failing ----
 
+bool SessionLayer::is_good(const Session& s, const LinkState& link) const noexcept
+{
+    return s.heard_ != link.heard_at_up || clock_.now() - link.up_since >= kShortLife;
+}
+
 // A link that was up is gone, and holds no pointers to memory any more.
 void SessionLayer::link_lost(Session& s, Port& port, LinkRole role) noexcept
 {
@@ -487,6 +528,10 @@ void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole rol
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
+        if (find_attempt(*s, port, id, role).moves) {
+            move_failed(*s, text);
+            return;
+        }
         if (link.incoming_port == &port && link.incoming == id) {
             incoming_failed(*s, link, role, clock_.now());
             return;
@@ -519,7 +564,7 @@ void SessionLayer::link_failed(Session& s, LinkRole role, bool up, Status why, s
         const TimePoint now = clock_.now();
         if (up) {
             LINNET_LOG(log_, kInfo, "connection to %s broke: %.*s", who.c_str(), static_cast<int>(text.size()), text.data());
-            const bool good = s.heard_ != link.heard_at_up || now - link.up_since >= kShortLife;
+            const bool good = is_good(s, link);
             if (good) {
                 link.failures = 0;
                 link.give_up_at = TimePoint::max();
@@ -629,9 +674,9 @@ unsigned SessionLayer::retry_links(TimePoint now) noexcept
     TimePoint next = TimePoint::max();
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session& s = *find(PeerId{i});
-        next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events)});
+        next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events), check_move(s, now)});
     }
-    move_earlier(retry_due_, next);
+    retry_by(next);
     return events;
 }
 

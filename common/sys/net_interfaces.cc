@@ -50,6 +50,7 @@ void ask_sysfs(NetInterface& i)
     if (std::ifstream{dir / "speed"} >> speed && speed > 0 && speed < 100'000'000) {
         i.mbit_per_s = static_cast<unsigned>(speed);
     }
+    i.driver = fs::read_symlink(dir / "device" / "driver", ignored).filename().string();
     if (!fs::is_directory(dir / "bridge", ignored)) {
         return;
     }

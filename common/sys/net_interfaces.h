@@ -33,6 +33,7 @@ struct NetInterface {
     bool inner_bridge{false};     // a bridge without a physical port: it joins containers and virtual machines of this host
     unsigned mbit_per_s{0};       // 0: unknown
     unsigned mtu{0};              // 0: unknown
+    std::string driver;           // of the device behind it; empty: there is none, or nobody tells
     std::vector<InterfaceAddress> addresses;   // as the system orders them
 };
 

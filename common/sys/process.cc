@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +73,12 @@ std::string host_name()
 {
     std::array<char, 256> name{};
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string kernel_release()
+{
+    ::utsname system{};
+    return ::uname(&system) == 0 ? system.release : "";
 }
 
 std::string boot_id()

@@ -35,6 +35,7 @@ Status random_bytes(std::span<std::byte> out, const Log& log) noexcept;
 
 // For messages to people. Neither identifies a host: containers share boot ids, and lab hosts share names.
 [[nodiscard]] std::string host_name();
+[[nodiscard]] std::string kernel_release();   // "6.1.0-18-amd64"; empty when the system does not tell
 [[nodiscard]] std::string boot_id();   // 36 characters; empty when /proc is not there
 
 }   // namespace linnet

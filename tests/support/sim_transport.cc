@@ -164,7 +164,7 @@ std::size_t SimNet::links_up(LinkRole role)
 // ---- the transport ----
 
 SimTransport::SimTransport(SimNet& net, std::uint16_t port, bool separate_bulk)
-    : net_{net}, caps_{"sim", 1u << 20, separate_bulk, false, Nanos{1000}, 1.0}, port_{port}
+    : net_{net}, caps_{"sim", 1u << 20, separate_bulk, false, Nanos{2000}, 1.0}, port_{port}
 {
     net_.transports_.push_back(this);
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Paths: the transports that may carry the rendezvous data of one session, what transfers over them took, and the attempt that moves the bulk link.
+//
+// What it is     State of SessionLayer (paths.cc). Made when a long message is first sent to a peer that several transports reach; most sessions have none.
+// Owner, locks   The session; its lock.
+// See            docs/model.md section 3
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "model/path_choice.h"
+#include "session/handshake.h"
+#include "transport/transport.h"
+
+namespace linnet::session {
+
+class Port;
+
+struct Paths {
+    explicit Paths(const model::PathChoice::Config& config) noexcept : choice{config} {}
+
+    // A transfer of ours on its way: from the grant of its receiver to its FIN.
+    struct Transfer {
+        std::uint32_t slot{0};        // of its sender; 0: this place is free
+        unsigned moves{0};            // of the link when it began: a move in between spoils the measurement
+        std::uint64_t bytes{0};
+        std::uint64_t done_before{0};
+        TimePoint began{};
+    };
+    // Our attempt to open the bulk link elsewhere, beside the one that is up.
+    struct Move {
+        Port* port{nullptr};          // null: there is none
+        LinkId id{};
+        Attempt attempt;
+        bool said_hello{false};       // to one address of the peer at least
+        TimePoint until{};
+    };
+
+    // kNone for a port that is no path of this session.
+    [[nodiscard]] unsigned index_of(const Port* port) const noexcept
+    {
+        unsigned i = 0;
+        while (i < choice.paths() && ports[i] != port) {
+            ++i;
+        }
+        return i < choice.paths() ? i : model::PathChoice::kNone;
+    }
+
+    model::PathChoice choice;
+    std::array<Port*, model::PathChoice::kMost> ports{};
+    std::array<Transfer, 8> transfers{};   // more at a time are not measured
+    std::uint64_t done_bytes{0};
+    unsigned moves{0};
+    std::uint64_t bulk_heard{0};           // Session::bulk_heard_ at the last look
+    TimePoint peer_sends_until{};          // the last look that found it grown, and a while
+    Move move;
+};
+
+}   // namespace linnet::session

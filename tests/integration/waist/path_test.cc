@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// path_choice=measured between two hosts: when the rate of a transport changes in mid-run, rendezvous data goes over another one.
+//
+// The hosts are network namespaces joined by a cable; tc(8) gives UDP and everything else rates of their own on it.
+#include <cstdlib>
+#include <memory>
+
+#include "integration/waist/waist.h"
+#include "support/net_namespace.h"
+
+namespace linnet::testing {
+namespace {
+
+constexpr std::size_t kMessage = 1 << 20;
+
+class Paths : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        std::string why;
+        hosts_ = NamespacePair::make(why);
+        if (hosts_ == nullptr) {
+            GTEST_SKIP() << why;
+        }
+        const bool shaped = tc("qdisc add dev eth0 root handle 1: htb default 10") &&
+                            tc("class add dev eth0 parent 1: classid 1:10 htb rate 1gbit quantum 60000") &&
+                            tc("class add dev eth0 parent 1: classid 1:20 htb rate 1gbit quantum 60000") &&
+                            tc("filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff flowid 1:20");
+        if (!shaped) {
+            GTEST_SKIP() << "tc(8) cannot shape traffic by protocol here";
+        }
+    }
+    void TearDown() override
+    {
+        for (const unsigned host : {1u, 0u}) {
+            if (ends_[host] != nullptr) {
+                const NamespacePair::Scope there{*hosts_, host};
+                ends_[host].reset();
+            }
+        }
+    }
+    bool tc(const std::string& arguments)
+    {
+        const NamespacePair::Scope there{*hosts_, 0};
+        return std::system(("PATH=$PATH:/sbin:/usr/sbin tc " + arguments + " 2>/dev/null").c_str()) == 0;   // NOLINT(concurrency-mt-unsafe)
+    }
+    enum class Kind { kUdp, kTcp };
+    void rate(Kind kind, const std::string& rate)
+    {
+        const std::string of = kind == Kind::kUdp ? "1:20" : "1:10";
+        ASSERT_TRUE(tc("class change dev eth0 parent 1: classid " + of + " htb rate " + rate + " quantum 60000"));
+    }
+    void open(std::vector<linnet_setting_t> settings)
+    {
+        settings.insert(settings.begin(), {{"net_include", ""}, {"transports", "udp,tcp"}});
+        for (const unsigned host : {0u, 1u}) {
+            const NamespacePair::Scope there{*hosts_, host};
+            ends_[host] = std::make_unique<Endpoint>(settings);
+        }
+        for (const unsigned host : {0u, 1u}) {
+            const linnet_name_t name = ends_[1 - host]->name();
+            const NamespacePair::Scope there{*hosts_, host};
+            ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
+        }
+    }
+    // One long message from host 0 to host 1, whole.
+    void message()
+    {
+        out_[0] = static_cast<unsigned char>(++number_);
+        Op send;
+        Op recv;
+        {
+            const NamespacePair::Scope there{*hosts_, 1};
+            ASSERT_GE(ends_[1]->recv(recv, peer_[1], number_, contiguous(in_.data(), kMessage)), 0);
+        }
+        {
+            const NamespacePair::Scope there{*hosts_, 0};
+            ASSERT_GE(ends_[0]->send(send, peer_[0], number_, contiguous(out_.data(), kMessage)), 0);
+        }
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (!send.complete() || !recv.complete()) {
+            ASSERT_LT(std::chrono::steady_clock::now(), end) << "message " << number_;
+            for (const unsigned host : {0u, 1u}) {
+                const NamespacePair::Scope there{*hosts_, host};
+                ends_[host]->progress();
+            }
+        }
+        ASSERT_EQ(send.status(), LINNET_OK);
+        ASSERT_EQ(recv.status(), LINNET_OK);
+        ASSERT_TRUE(in_ == out_) << "message " << number_;
+    }
+    [[nodiscard]] std::uint64_t bytes(Kind kind) const { return ends_[0]->counter(kind == Kind::kUdp ? "udp_tx_bytes" : "tcp_tx_bytes"); }
+    // Messages until one went over `kind`, ten times in a row; false: none did within `limit`.
+    bool until_over(Kind kind, std::chrono::seconds limit)
+    {
+        const auto end = std::chrono::steady_clock::now() + limit;
+        for (unsigned row = 0; row < 10;) {
+            const std::uint64_t before = bytes(kind);
+            message();
+            if (HasFatalFailure() || std::chrono::steady_clock::now() > end) {
+                return false;
+            }
+            row = bytes(kind) - before > kMessage / 2 ? row + 1 : 0;
+        }
+        return true;
+    }
+
+    std::unique_ptr<NamespacePair> hosts_;
+    std::unique_ptr<Endpoint> ends_[2];
+    linnet_peer_t peer_[2]{};
+    std::uint64_t number_{0};
+    std::vector<unsigned char> out_ = pattern(kMessage);
+    std::vector<unsigned char> in_ = std::vector<unsigned char>(kMessage);
+};
+
+TEST_F(Paths, ChoiceFollowsTheRatesInMidRun)
+{
+    open({{"path_choice", "measured"}});
+    ASSERT_TRUE(until_over(Kind::kUdp, 10s)) << "the first of the transports, to begin with";
+    rate(Kind::kUdp, "80mbit");
+    ASSERT_TRUE(until_over(Kind::kTcp, 40s));
+    EXPECT_GE(ends_[0]->counter("path_moves"), 1u);
+    rate(Kind::kUdp, "1gbit");
+    rate(Kind::kTcp, "80mbit");
+    ASSERT_TRUE(until_over(Kind::kUdp, 40s));
+    EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+    EXPECT_EQ(ends_[0]->counter("reconnects"), 0u) << "the lane stays";
+}
+
+TEST_F(Paths, WithoutTheSettingTheFirstTransportCarriesEverything)
+{
+    open({});
+    rate(Kind::kUdp, "200mbit");
+    for (unsigned i = 0; i < 30; ++i) {
+        message();
+    }
+    EXPECT_EQ(bytes(Kind::kTcp), 0u);
+    EXPECT_EQ(ends_[0]->counter("path_moves"), 0u);
+}
+
+TEST_F(Paths, BadProfileIsNamedAndIgnored)
+{
+    open({{"path_choice", "measured"}, {"path_profile", "/proc/version"}});
+    for (const auto& e : ends_) {
+        e->expect_complaints();
+        EXPECT_NE(e->complaints().find("path_profile: /proc/version: line 1: a profile begins with"), std::string::npos) << e->complaints();
+    }
+    message();
+}
+
+}   // namespace
+}   // namespace linnet::testing
