@@ -420,9 +420,9 @@ TEST_F(ProgressEngineTest, RowThatBeganWhileSomebodyPolledIsLookedAfterToo)
     engine.peers_changed(1);
     ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kParked; }));
     engine.take_token();
+    const std::uint64_t polls = count(Counter::kEventThreadPolls);
     EXPECT_FALSE(engine.held());
     engine.release_token();
-    const std::uint64_t polls = count(Counter::kEventThreadPolls);
     EXPECT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; }));
 }
 
