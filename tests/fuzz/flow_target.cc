@@ -412,11 +412,11 @@ std::vector<Input> flow_seeds()
     const auto op = [](unsigned side, unsigned what, unsigned amount = 0) { return static_cast<std::uint8_t>(side | what << 1 | amount << 5); };
     const auto exchange = [&op](Input& in, unsigned rounds) {
         for (unsigned i = 0; i < rounds; ++i) {
-            in.insert(in.end(), {op(0, 2), op(1, 5, 7), op(1, 2), op(0, 5, 7), op(i & 1, 10, 1)});
+            in.insert(in.end(), {op(0, 2), op(1, 5, 7), op(1, 2), op(0, 5, 7), op(i % 2, 10, 1)});
         }
     };
     std::vector<Input> seeds;
-    for (const std::uint8_t how : {0, 13, 28, 32, 64, 128, 253}) {
+    for (const std::uint8_t how : std::initializer_list<std::uint8_t>{0, 13, 28, 32, 64, 128, 253}) {
         Input in{how};
         in.insert(in.end(), {op(0, 0, 7), 200, op(1, 0, 2), 90, op(0, 1), 0x20, 0x4e, op(0, 1), 0xff, 0x0f, op(1, 1), 0x00, 0x10});
         exchange(in, 6);
