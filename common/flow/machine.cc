@@ -172,6 +172,7 @@ Event Machine::take_back(ConnectionId id) noexcept
         if (TrainTx* const t = c->bulk->tx.take_any(); t != nullptr) {
             e = {.kind = Event::Kind::kBulkSent, .connection = id, .cookie = t->cookie, .ok = false};
             trains_tx_.destroy(*t);
+            frames_released();   // who waits for a record may have no train of its own that would wake it
             return e;
         }
         while (TrainRx* const t = c->bulk->rx.take_any()) {

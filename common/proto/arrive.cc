@@ -268,6 +268,11 @@ Landing Proto::on_message_begin(session::Session& s, std::span<const std::byte> 
     if (peer.landing_recv != nullptr) {
         if (!peer.landing_recv->data.contiguous()) {
             peer.landing_staging = acquire(payload_bytes);
+            if (peer.landing_staging == nullptr && payload_bytes != 0) {
+                complete(*std::exchange(peer.landing_recv, nullptr), Status::kNoMemory);
+                layer_->declare_down(peer, Status::kNoMemory, "no memory for a message in pieces");
+                return {};
+            }
         }
         if (head.kind == wire::PacketKind::kRts) {
             start_pull_early(peer, *peer.landing_recv, a);
@@ -296,6 +301,11 @@ Landing Proto::one_sided_begins(Peer& peer, const wire::PacketHead& head, std::s
         peer.landing_recv = arrive_read_reply(peer, load<wire::ReadReplyHeader>(body), payload_bytes);
         if (peer.landing_recv != nullptr && !peer.landing_recv->data.contiguous()) {
             peer.landing_staging = acquire(payload_bytes);
+            if (peer.landing_staging == nullptr) {
+                peer.landing_recv = nullptr;   // on_peer_down() ends it
+                layer_->declare_down(peer, Status::kNoMemory, "no memory for the reply to a read");
+                return {};
+            }
         }
     }
     return landing_place(peer);

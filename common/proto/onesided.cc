@@ -161,6 +161,7 @@ RecvRequest* Proto::arrive_read_reply(Peer& peer, const wire::ReadReplyHeader& h
     const Status status = refusal_of(h.status);
     const bool whole = h.send_slot.get() == 0;
     if (r == nullptr || r->peer != &peer || !r->one_sided || r->answered ||
+        ((whole || h.offered.get() != 0) && (r->in_landing || r->next != 0)) ||   // bulk data for it came before
         payload_bytes != (whole && status == Status::kOk ? r->end : 0) || (!whole && status != Status::kOk)) {
         protocol_error(peer, "it answered a read that nobody asked for, or not as asked");
         return nullptr;
@@ -231,9 +232,14 @@ void Proto::answer(Peer& peer, std::uint32_t send_slot, Status status) noexcept
     wire::FinHeader fin;
     fin.send_slot.set(send_slot);
     fin.status = static_cast<std::int8_t>(status);
-    MutexLock guard{peer.lock};
-    const Status ignored = send_control(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&fin, 1}));
-    static_cast<void>(ignored);
+    Status sent = Status::kOk;
+    {
+        MutexLock guard{peer.lock};
+        sent = send_control(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&fin, 1}));
+    }
+    if (sent == Status::kNoMemory) {   // it would wait for ever
+        layer_->declare_down(peer, sent, "no memory for the answer to a one-sided operation");
+    }
 }
 
 // What a peer may say why it did not do what it was asked for.
@@ -267,7 +273,8 @@ bool Proto::serve_one_more(Peer& peer) noexcept
     bool within = false;
     {
         MutexLock guard{peer.lock};
-        within = peer.served < wire::kMaxOneSided;
+        // Those whose end the peer has been told of, but whose last bulk packet the transport has not given back yet, count here still.
+        within = peer.served < 2 * wire::kMaxOneSided;
         peer.served += within ? 1 : 0;
     }
     if (!within) {

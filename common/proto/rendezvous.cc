@@ -138,7 +138,8 @@ Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) no
     const std::size_t bytes = head.body_bytes.get();
     if (r == nullptr || r->peer != &peer_of(s) || r->generation != head.recv_generation.get() || r->in_landing ||
         head.offset.get() > r->next || bytes > r->end - head.offset.get() || head.offset.get() + bytes <= r->next ||
-        (r->staging != nullptr && bytes > kStaging)) {
+        (r->staging != nullptr ? bytes > kStaging : !r->data.contiguous()) ||
+        (r->one_sided && (r->end <= wire::kOrderedBytes || (r->answered && r->send_slot == 0)))) {   // its reply is, or was, all
         counters_.add(Counter::kStaleBulkDropped, 1);
         return {};
     }

@@ -99,6 +99,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             link.port = port;
             link.id = *id;
             link.first_port = bulk ? 0 : at;
+            link.nobody = false;
             retry_by(link.give_up_at + kGrace);
             return;
         }
@@ -541,6 +542,10 @@ void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole rol
             return;
         }
         was_up = link.phase == LinkState::Phase::kUp;
+        if (was_up && is_good(*s, link)) {   // also when the peer is opening the next already: its attempt may fail
+            link.failures = 0;
+            link.give_up_at = TimePoint::max();
+        }
         link.phase = LinkState::Phase::kIdle;
         link.changing = true;   // others wait for what is decided below
     }
@@ -565,10 +570,6 @@ void SessionLayer::link_failed(Session& s, LinkRole role, bool up, Status why, s
         if (up) {
             LINNET_LOG(log_, kInfo, "connection to %s broke: %.*s", who.c_str(), static_cast<int>(text.size()), text.data());
             const bool good = is_good(s, link);
-            if (good) {
-                link.failures = 0;
-                link.give_up_at = TimePoint::max();
-            }
             if (!link_wanted(s, role)) {
                 return;
             }

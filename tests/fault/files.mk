@@ -10,6 +10,7 @@ libtestsim_la_SOURCES = \
     support/sim_transport.cc \
     support/sim_transport.h \
     support/sim_world.h
+libtestsim_la_CXXFLAGS = $(LINNET_CXXFLAGS)
 
 test_programs += fault_test
 fault_test_SOURCES = fault/session_fault_test.cc

@@ -16,6 +16,8 @@ libtestsupport_la_SOURCES = \
     support/test_log.h \
     support/watchdog.cc \
     support/watchdog.h
+# Without the header below: libtool compiles for a shared library, which clang does not take for the same options.
+libtestsupport_la_CXXFLAGS = $(LINNET_CXXFLAGS)
 TEST_LIBS = libtestsupport.la $(GTEST_LIBS)
 
 # A program whose every case breaks a rule, and the script that sees each one caught.

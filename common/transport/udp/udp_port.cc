@@ -376,6 +376,7 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
             return hand_out(ch, out);
         }
     }
+    ch.next_aim = {};   // it was for this call alone: later the memory may be somebody else's
     return 0;
 }
 
