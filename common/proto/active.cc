@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "proto/build.h"
 #include "proto/proto.h"
 
 namespace linnet::proto {
@@ -19,10 +20,8 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
 {
     const std::size_t pad = round_up(args.header.size()) - args.header.size();   // the payload lands aligned
     const std::size_t body = args.header.size() + pad + r.data.length;
-    wire::PacketHead head;
-    head.kind = wire::PacketKind::kActive;
-    head.body_bytes.set(static_cast<std::uint32_t>(sizeof(wire::ActiveHeader) + body));
     wire::ActiveHeader h;
+    const wire::PacketHead head = packet_head(wire::PacketKind::kActive, sizeof h + body);
     h.id.set(args.id);
     h.header_bytes.set(static_cast<std::uint32_t>(args.header.size()));
     h.immediate.set(args.immediate);
@@ -32,9 +31,8 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
         return Status::kNoMemory;
     }
     std::byte* at = b->tx.head;
-    std::memcpy(at, &head, sizeof head);
-    std::memcpy(at + sizeof head, &h, sizeof h);
-    at += sizeof head + sizeof h;
+    at += put(at, head);
+    at += put(at, h);
     if (!args.header.empty()) {
         std::memcpy(at, args.header.data(), args.header.size());
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "proto/build.h"
 #include "proto/proto.h"
 
 namespace linnet::proto {
@@ -30,10 +31,8 @@ Status Proto::send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot
 {
     const std::size_t bytes = bytes_of(args.kind, args.count);
     const std::size_t payload = payload_of(args.kind, bytes);
-    wire::PacketHead head;
-    head.kind = wire::PacketKind::kAtomic;
     wire::AtomicHeader h;
-    head.body_bytes.set(static_cast<std::uint32_t>(sizeof h + payload));
+    const wire::PacketHead head = packet_head(wire::PacketKind::kAtomic, sizeof h + payload);
     h.key.set(args.remote.key);
     h.address.set(args.remote.address);
     h.slot.set(slot);
@@ -46,9 +45,8 @@ Status Proto::send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot
         return Status::kNoMemory;
     }
     std::byte* at = b->tx.head;
-    std::memcpy(at, &head, sizeof head);
-    std::memcpy(at + sizeof head, &h, sizeof h);
-    at += sizeof head + sizeof h;
+    at += put(at, head);
+    at += put(at, h);
     if (has_operand(args.kind)) {
         args.operand.gather(0, {at, bytes});
         at += bytes;

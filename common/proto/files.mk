@@ -10,6 +10,7 @@ liblinnet_proto_la_SOURCES = \
     proto/atomic.cc \
     proto/atomic_ops.cc \
     proto/atomic_ops.h \
+    proto/build.h \
     proto/data.cc \
     proto/data.h \
     proto/onesided.cc \

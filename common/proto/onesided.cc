@@ -8,28 +8,13 @@
 #include <cstring>
 #include <new>
 
+#include "proto/build.h"
 #include "proto/proto.h"
 
 namespace linnet::proto {
 
 namespace {
 constexpr std::size_t kStaging = BlockPool::kLargest;
-
-template <class T>
-std::size_t put(std::byte* at, const T& header) noexcept
-{
-    std::memcpy(at, &header, sizeof header);
-    return sizeof header;
-}
-
-wire::PacketHead packet_head(wire::PacketKind kind, std::size_t body_bytes, std::uint16_t flags) noexcept
-{
-    wire::PacketHead h;
-    h.kind = kind;
-    h.flags.set(flags);
-    h.body_bytes.set(static_cast<std::uint32_t>(body_bytes));
-    return h;
-}
 }   // namespace
 
 // ---- the side that asks ----
@@ -358,7 +343,7 @@ Status Proto::send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, st
     if (b == nullptr) {
         return Status::kNoMemory;
     }
-    std::size_t at = put(b->tx.head, packet_head(wire::PacketKind::kReadReply, sizeof reply + bytes.size(), 0));
+    std::size_t at = put(b->tx.head, packet_head(wire::PacketKind::kReadReply, sizeof reply + bytes.size()));
     at += put(b->tx.head + at, reply);
     if (!bytes.empty()) {
         std::memcpy(b->tx.head + at, bytes.data(), bytes.size());

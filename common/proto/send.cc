@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "proto/build.h"
 #include "proto/proto.h"
 
 namespace linnet::proto {
@@ -14,22 +15,6 @@ constexpr std::size_t kCopyFirst = 2048;
 // Longer copies are worth a sleep of the sender.
 constexpr Nanos kPatience = std::chrono::milliseconds{2};
 constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
-
-template <class T>
-std::size_t put(std::byte* at, const T& header) noexcept
-{
-    std::memcpy(at, &header, sizeof header);
-    return sizeof header;
-}
-
-wire::PacketHead packet_head(wire::PacketKind kind, std::size_t body_bytes, std::uint16_t flags) noexcept
-{
-    wire::PacketHead h;
-    h.kind = kind;
-    h.flags.set(flags);
-    h.body_bytes.set(static_cast<std::uint32_t>(body_bytes));
-    return h;
-}
 }   // namespace
 
 // Credit bounds what the receiver must hold for messages that it has not matched.

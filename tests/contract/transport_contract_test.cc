@@ -115,7 +115,7 @@ TEST_P(TransportContract, RandomSizesAndBatchesArriveInOrder)
 TEST_P(TransportContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
 {
     if (!pair->a().transport->caps().at_once) {
-        GTEST_SKIP() << "it takes none";
+        GTEST_SKIP() << "this transport does not take packets at once (caps().at_once; shared memory does)";
     }
     std::mt19937_64 random{testing::test_seed(0x7c94)};
     const auto ends = pair->open(LinkRole::kLane);
