@@ -206,6 +206,7 @@ def parse(argv):
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
     parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
+    parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name, when it shall not choose itself")
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter, for both stacks; may be repeated")
     parser.add_argument("--baseline", action="store_true", help="run everything over ob1 too, not only what does not pass over Linnet")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")

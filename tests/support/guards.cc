@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -99,7 +100,7 @@ public:
     {
         const ::testing::TestResult& result = *info.result();
         if (result.Failed()) {
-            write("fail", info, "");
+            write("fail", info, failure(result));
         } else if (result.Skipped()) {
             write("skip", info, skip_reason(result));
         } else {
@@ -117,12 +118,26 @@ private:
                 reason = part.message();
             }
         }
-        for (char& c : reason) {
-            if (c == '\n' || c == '\t') {
-                c = ' ';
+        return in_one_line(reason);
+    }
+
+    // Where it failed first and what was seen there.
+    static std::string failure(const ::testing::TestResult& result)
+    {
+        for (int i = 0; i < result.total_part_count(); ++i) {
+            const ::testing::TestPartResult& part = result.GetTestPartResult(i);
+            if (part.failed()) {
+                const std::string file = part.file_name() != nullptr ? part.file_name() : "?";
+                return in_one_line(file.substr(file.rfind('/') + 1) + ':' + std::to_string(part.line_number()) + ": " + part.message()).substr(0, 400);
             }
         }
-        return reason;
+        return "";
+    }
+
+    static std::string in_one_line(std::string text)
+    {
+        std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+        return text;
     }
 
     void write(const char* verdict, const ::testing::TestInfo& info, const std::string& reason)
