@@ -125,6 +125,72 @@ std::string peer_lines(const PeerFinding& p)
     return text;
 }
 
+// What stands for a size: what was measured, else what is predicted.
+double time_of(const CostPoint& p) { return p.measured_ns != 0 ? p.measured_ns : p.predicted_ns; }
+
+std::string time_text(double ns)
+{
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), ns < 99'950 ? "%.2f us" : "%.0f us", ns * 1e-3);
+    return text.data();
+}
+
+std::string line_text(const model::Line& line)
+{
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.2f + %.3f/KiB", line.fixed_ns * 1e-3, line.per_byte_ns * 1.024);
+    return text.data();
+}
+
+std::string cost_lines(const InfoReport& r)
+{
+    std::string text = "\ncosts, " + r.costs_from + "\n";
+    for (const PathFinding& c : r.costs) {
+        text += "  " + padded(c.transport, 6);
+        if (!c.error.empty()) {
+            text += wrapped("could not be measured: " + c.error, 8) + "\n";
+            continue;
+        }
+        text += "us: O_s " + line_text(c.cost.send) + "  g " + line_text(c.cost.gap) + "  L " + line_text(c.cost.latency) + "  O_r " +
+                line_text(c.cost.receive) + "\n";
+        for (const CostPoint& p : c.points) {
+            text += "        " + padded(size_text(p.bytes), 9) + (p.measured_ns != 0 ? padded(time_text(p.measured_ns), 12) + "predicted " : "predicted ") +
+                    time_text(p.predicted_ns) + "\n";
+        }
+    }
+    for (const std::string& line : cheapest_paths(r.costs)) {
+        text += "  " + line + "\n";
+    }
+    return text;
+}
+
+json line_json(const model::Line& line) { return {{"fixed_ns", line.fixed_ns}, {"per_byte_ns", line.per_byte_ns}}; }
+
+json cost_json(const PathFinding& c)
+{
+    json points = json::array();
+    for (const CostPoint& p : c.points) {
+        points.push_back({{"bytes", p.bytes}, {"measured_ns", p.measured_ns != 0 ? json(p.measured_ns) : json{}}, {"predicted_ns", p.predicted_ns}});
+    }
+    return {{"transport", c.transport},
+            {"error", c.error},
+            {"O_s", line_json(c.cost.send)},
+            {"g", line_json(c.cost.gap)},
+            {"L", line_json(c.cost.latency)},
+            {"O_r", line_json(c.cost.receive)},
+            {"U_r", line_json(c.cost.pick_up)},
+            {"one_way", points}};
+}
+
+json costs_json(const InfoReport& r)
+{
+    json list = json::array();
+    for (const PathFinding& c : r.costs) {
+        list.push_back(cost_json(c));
+    }
+    return {{"from", r.costs_from}, {"paths", list}, {"cheapest", cheapest_paths(r.costs)}};
+}
+
 json sizes_json(const std::vector<SizeRange>& sizes)
 {
     json list = json::array();
@@ -192,6 +258,41 @@ std::vector<SizeRange> size_ranges(const Settings& settings)
     return ranges;
 }
 
+std::vector<std::string> cheapest_paths(const std::vector<PathFinding>& costs)
+{
+    std::vector<std::string> lines;
+    std::string last;
+    std::uint64_t from = 0;
+    const auto end_range = [&](std::uint64_t to) {
+        const std::string open = from == 0 ? "all sizes" : "from " + size_text(from);
+        const std::string sizes = to == UINT64_MAX ? open : (from == 0 ? "up to " : size_text(from) + " to ") + size_text(to);
+        lines.push_back("least time, " + sizes + ": " + last);
+    };
+    std::uint64_t before = 0;
+    for (const std::uint64_t bytes : kCostSizes) {
+        const PathFinding* best = nullptr;
+        double least = 0;
+        for (const PathFinding& c : costs) {
+            const auto at = std::find_if(c.points.begin(), c.points.end(), [bytes](const CostPoint& p) { return p.bytes == bytes; });
+            if (c.error.empty() && at != c.points.end() && (best == nullptr || time_of(*at) < least)) {
+                best = &c;
+                least = time_of(*at);
+            }
+        }
+        if (best == nullptr) {
+            return {};
+        }
+        if (!last.empty() && best->transport != last) {
+            end_range(before);
+            from = bytes;
+        }
+        last = best->transport;
+        before = bytes;
+    }
+    end_range(UINT64_MAX);
+    return lines;
+}
+
 std::string info_text(const InfoReport& r)
 {
     std::string text = std::string{"Linnet " PACKAGE_VERSION " on "} + r.facts.host + ", Linux " + r.facts.kernel + ", " + std::to_string(r.facts.cores) +
@@ -204,6 +305,9 @@ std::string info_text(const InfoReport& r)
     text += "\nmessages\n";
     for (const SizeRange& s : r.sizes) {
         text += "  " + padded(s.to == UINT64_MAX ? "longer" : "up to " + size_text(s.to), 15) + " " + wrapped(s.way, 18) + "\n";
+    }
+    if (!r.costs_from.empty()) {
+        text += cost_lines(r);
     }
     if (r.peer) {
         text += peer_lines(*r.peer);
@@ -248,6 +352,9 @@ std::string info_json(const InfoReport& r)
                   {"interfaces", interfaces},
                   {"messages", sizes_json(r.sizes)},
                   {"advice", advice}};
+    if (!r.costs_from.empty()) {
+        document["costs"] = costs_json(r);
+    }
     if (r.peer) {
         document["peer"] = peer_json(*r.peer);
     }

@@ -9,6 +9,7 @@
 
 #include "advice.h"
 #include "host_facts.h"
+#include "measure.h"
 #include "transport_check.h"
 
 namespace linnet::tools {
@@ -29,11 +30,16 @@ struct InfoReport {
     std::vector<SizeRange> sizes;
     std::vector<Advice> advice;
     std::optional<PeerFinding> peer;
+    std::string costs_from;            // "measured between ...", "by the profile ..."; empty: there are none
+    std::vector<PathFinding> costs;
 };
 
 [[nodiscard]] std::string info_text(const InfoReport& report);
 // One document, indented.
 [[nodiscard]] std::string info_json(const InfoReport& report);
+
+// Of the paths whose times are there, the one that takes least for each size: ranges of sizes, in words.
+[[nodiscard]] std::vector<std::string> cheapest_paths(const std::vector<PathFinding>& costs);
 
 // "64 KiB", "100 B": exact, so no unit that would need a fraction.
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/path_profile.h"
 #include "info_view.h"
 
 namespace linnet::tools {
@@ -13,6 +14,8 @@ namespace {
 
 struct Options {
     bool json{false};
+    bool measure{false};
+    std::string save;
     std::string peer;
     unsigned port{0};
 };
@@ -21,6 +24,58 @@ int complain(const std::string& what)
 {
     std::fprintf(stderr, "linnet-info: %s\n", what.c_str());
     return 2;
+}
+
+const NetInterface* interface_called(const HostFacts& facts, const std::string& name)
+{
+    const auto it = std::find_if(facts.nics.begin(), facts.nics.end(), [&name](const Nic& n) { return n.interface.name == name; });
+    return it == facts.nics.end() ? nullptr : &it->interface;
+}
+
+// Each transport that is usable and has a way within the host.
+void measure(InfoReport& report)
+{
+    report.costs_from = "measured between two processes of this host, over shared memory and interface lo";
+    for (const TransportFinding& t : report.transports) {
+        if (t.usable && t.name != "eth") {
+            report.costs.push_back(measure_transport(t.name));
+        }
+    }
+}
+
+// Empty, or what went wrong.
+std::string save(const InfoReport& report, const std::string& file)
+{
+    model::Profile profile;
+    std::string error;
+    if (const Status s = profile.load(file, error); s != Status::kOk && s != Status::kNotFound) {
+        return error;   // what others have put there stays
+    }
+    for (const PathFinding& c : report.costs) {
+        const NetInterface* const lo = c.transport == "shm" ? nullptr : interface_called(report.facts, "lo");
+        if (c.error.empty() && profile.set(core::path_key(c.transport, lo), c.cost) != Status::kOk) {
+            return file + ": there is no room for " + c.transport;
+        }
+    }
+    return profile.save(file, error) == Status::kOk ? std::string{} : error;
+}
+
+// What the setting path_profile names, as far as it is about this host.
+std::string show_profile(InfoReport& report, const std::string& file)
+{
+    model::Profile profile;
+    std::string error;
+    if (profile.load(file, error) != Status::kOk) {
+        return "path_profile: " + error;
+    }
+    report.costs_from = "by the profile " + file;
+    const std::string contact = report.addresses.empty() ? "" : report.addresses.front().interface;
+    for (const TransportFinding& t : report.transports) {
+        if (const auto* const cost = profile.find(core::path_key(t.name, t.name == "shm" ? nullptr : interface_called(report.facts, contact)))) {
+            report.costs.push_back(predicted(t.name, *cost));
+        }
+    }
+    return {};
 }
 
 int run(const Options& options)
@@ -55,6 +110,15 @@ int run(const Options& options)
     if (peer) {
         report.peer = check_peer(*peer, settings, report.transports);
     }
+    if (options.measure) {
+        measure(report);
+        error = options.save.empty() ? "" : save(report, options.save);
+    } else if (!settings.text(SettingId::kPathProfile).empty()) {
+        error = show_profile(report, settings.text(SettingId::kPathProfile));
+    }
+    if (!error.empty()) {
+        return complain(error);
+    }
     std::printf("%s\n", (options.json ? info_json(report) : info_text(report)).c_str());
     const auto works = [](const auto& t) { return t.usable; };
     const bool any = peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)
@@ -71,11 +135,17 @@ int main(int argc, char** argv)
     CLI::App app{"Shows which transports and interfaces Linnet can use on this host, and towards a peer; what the others lack; and which settings would help."};
     app.name("linnet-info");
     app.add_flag("-j,--json", options.json, "Print one JSON document instead of text");
+    app.add_flag("-m,--measure", options.measure, "Measure what messages cost between two processes of this host; takes some seconds");
+    app.add_option("-s,--save", options.save, "Add what was measured to this profile, which the setting path_profile may name");
     app.add_option("peer", options.peer, "A host name or address: show the ways to it, too");
     app.add_option("-p,--port", options.port, "Call this TCP port of the peer, to see whether it can be reached")->check(CLI::Range(1u, 65535u));
     CLI11_PARSE(app, argc, argv);
     if (options.port != 0 && options.peer.empty()) {
         std::fputs("linnet-info: --port needs a peer\n", stderr);
+        return 2;
+    }
+    if (!options.save.empty() && !options.measure) {
+        std::fputs("linnet-info: --save needs --measure\n", stderr);
         return 2;
     }
     return linnet::tools::run(options);

@@ -12,7 +12,7 @@ tools_view_test_LDADD = $(top_builddir)/tools/libtop.la $(TEST_LIBS) $(libs_stat
 test_programs += tools_info_test
 tools_info_test_SOURCES = tools/advice_test.cc tools/info_view_test.cc
 tools_info_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
-tools_info_test_LDADD = $(top_builddir)/tools/libinfo.la $(TEST_LIBS) $(libs_core)
+tools_info_test_LDADD = $(top_builddir)/tools/libinfo.la $(TEST_LIBS) $(libs_capi)
 
 check_PROGRAMS += tools_page_process
 tools_page_process_SOURCES = tools/page_process.cc

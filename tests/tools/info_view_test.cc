@@ -129,6 +129,62 @@ TEST(InfoText, LinesAreNotMuchLongerThanATerminal)
     EXPECT_GT(longest, 80u);
 }
 
+PathFinding path(const std::string& name, double fixed_ns, double per_byte_ns)
+{
+    model::PathCost cost;
+    cost.latency = {fixed_ns, 0};
+    cost.gap = {0, per_byte_ns};
+    return predicted(name, cost);
+}
+
+TEST(Costs, AreLeftOutWhenThereAreNone)
+{
+    EXPECT_FALSE(contains(info_text(report()), "costs"));
+    EXPECT_FALSE(nlohmann::json::parse(info_json(report())).contains("costs"));
+}
+
+TEST(Costs, ShowParametersTimesAndWhoIsCheapestWhere)
+{
+    InfoReport r = report();
+    r.costs_from = "by the profile x";
+    r.costs = {path("udp", 2000, 1), path("tcp", 9000, 0.5)};
+    r.costs[1].points[0].measured_ns = 9500;
+    const std::string text = info_text(r);
+    EXPECT_TRUE(contains(text, "costs, by the profile x"));
+    EXPECT_TRUE(contains(text, "L 2.00 + 0.000/KiB"));
+    EXPECT_TRUE(contains(text, "9.50 us     predicted 9.00 us"));
+    const auto j = nlohmann::json::parse(info_json(r));
+    EXPECT_EQ(j["costs"]["paths"][1]["one_way"][0]["measured_ns"], 9500.0);
+    EXPECT_TRUE(j["costs"]["paths"][0]["one_way"][0]["measured_ns"].is_null());
+    EXPECT_EQ(j["costs"]["paths"][0]["g"]["per_byte_ns"], 1.0);
+}
+
+TEST(Costs, OneThatFailedIsToldAndNotCompared)
+{
+    InfoReport r = report();
+    r.costs_from = "measured";
+    PathFinding failed;
+    failed.transport = "tcp";
+    failed.error = "no way";
+    r.costs = {failed, path("udp", 2000, 1)};
+    EXPECT_TRUE(contains(info_text(r), "tcp   could not be measured: no way"));
+    EXPECT_EQ(cheapest_paths(r.costs), std::vector<std::string>{"least time, all sizes: udp"});
+    EXPECT_TRUE(cheapest_paths({failed}).empty());
+}
+
+TEST(CheapestPaths, AreRangesOfSizes)
+{
+    PathFinding quick = path("udp", 2000, 0);
+    PathFinding wide = path("tcp", 9000, 0);
+    for (CostPoint& p : quick.points) {
+        p.measured_ns = 2000 + static_cast<double>(p.bytes);
+    }
+    for (CostPoint& p : wide.points) {
+        p.measured_ns = 9000 + 0.5 * static_cast<double>(p.bytes);
+    }
+    EXPECT_EQ(cheapest_paths({quick, wide}), (std::vector<std::string>{"least time, up to 1 KiB: udp", "least time, from 16 KiB: tcp"}));
+}
+
 TEST(InfoJson, HoldsWhatTheTextDoes)
 {
     const auto j = nlohmann::json::parse(info_json(report()));

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Two processes, a ping-pong and a row of messages for each size; the least times count.
+#include "measure.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <memory>
+
+#include "capi/linnet.h"
+#include "sys/fd.h"
+
+namespace linnet::tools {
+namespace {
+
+using Time = std::chrono::steady_clock;
+
+constexpr std::uint64_t kEcho = 1, kRow = 2, kStop = 3;   // match bits: what the other side shall do with the message
+constexpr unsigned kRowLength = 16;
+constexpr std::uint64_t kLongest = 4 * 1024 * 1024;
+constexpr auto kPatience = std::chrono::seconds{5};        // for one message
+constexpr auto kTimePerSize = std::chrono::milliseconds{60};
+constexpr unsigned kLeastRounds = 30;   // on a machine whose cores are taken each of them may wait for its turn
+// Of a row the receiver takes what it is sent without asking; above this it asks, and a row is no row any more.
+constexpr std::uint64_t kLongestEager = 64 * 1024;
+
+double since(Time::time_point then) { return std::chrono::duration<double, std::nano>(Time::now() - then).count(); }
+
+// One end.
+class End {
+public:
+    explicit End(const std::string& transport)
+    {
+        const std::array<linnet_setting_t, 4> settings{
+            {{"transports", transport.c_str()}, {"net_include", "lo"}, {"log_level", "error"}, {"stats_page", "off"}}};
+        linnet_open_options_t o{};
+        o.size = sizeof o;
+        o.settings = settings.data();
+        o.setting_count = settings.size();
+        o.log = [](void* arg, linnet_log_level_t, const char* line) noexcept { static_cast<End*>(arg)->error_ = line; };
+        o.log_arg = this;
+        if (linnet_context_open(&o, &context_) != LINNET_OK) {
+            context_ = nullptr;
+        }
+    }
+    ~End()
+    {
+        if (context_ != nullptr) {
+            linnet_context_close(context_);
+        }
+    }
+    End(const End&) = delete;
+    End& operator=(const End&) = delete;
+
+    // Exchanges names over a socket; the other side does the same.
+    bool meet(int socket)
+    {
+        linnet_name_t own{};
+        linnet_name_t other{};
+        return context_ != nullptr && linnet_context_name(context_, &own) == LINNET_OK && ::write(socket, &own, sizeof own) == sizeof own &&
+               ::read(socket, &other, sizeof other) == sizeof other && linnet_peer_add(context_, &other, &peer_) == LINNET_OK;
+    }
+    // Until the message may be forgotten.
+    bool send(std::uint64_t bits, const void* data, std::uint64_t bytes)
+    {
+        Op op;
+        return start_send(op, bits, data, bytes) && finish(op);
+    }
+    bool receive(std::uint64_t& bits, void* data, std::uint64_t room, std::uint64_t& bytes)
+    {
+        Op op;
+        return start_receive(op, data, room) && finish(op) && result(op, bits, bytes);
+    }
+    // One ping-pong: the half of its time, what the call to send took, and the pass that brought the answer.
+    struct Round {
+        double half, send, arrival;
+    };
+    bool round(std::uint64_t bytes, std::vector<char>& buffer, Round& out)
+    {
+        Op in;
+        Op op;
+        if (!start_receive(in, buffer.data(), buffer.size())) {
+            return false;
+        }
+        const auto begin = Time::now();
+        if (!start_send(op, kEcho, buffer.data(), bytes)) {
+            return false;
+        }
+        out.send = since(begin);
+        while (!in.done) {
+            const auto pass = Time::now();
+            linnet_progress(context_, 0, 0);
+            out.arrival = since(pass);
+            if (pass - begin > kPatience) {
+                return false;
+            }
+        }
+        out.half = since(begin) / 2;
+        return in.request.result.status == LINNET_OK && finish(op);
+    }
+    [[nodiscard]] const std::string& error() const { return error_; }
+
+private:
+    struct Op {
+        linnet_request_t request{};
+        bool done{false};
+    };
+    static void on_done(linnet_request_t*, void* arg) noexcept { static_cast<Op*>(arg)->done = true; }
+    bool start_send(Op& op, std::uint64_t bits, const void* data, std::uint64_t bytes)
+    {
+        linnet_send_t s{};
+        s.peer = peer_;
+        s.space = 1;
+        s.match_bits = bits;
+        s.data.base = const_cast<void*>(data);
+        s.data.length = bytes;
+        s.done = on_done;
+        s.done_arg = &op;
+        const linnet_status_t status = linnet_tag_send(context_, &s, &op.request);
+        op.done = status != LINNET_IN_PROGRESS;
+        return status >= 0;
+    }
+    bool start_receive(Op& op, void* data, std::uint64_t room)
+    {
+        linnet_recv_t r{};
+        r.peer = peer_;
+        r.space = 1;
+        r.ignore = UINT64_MAX;
+        r.data.base = data;
+        r.data.length = room;
+        r.done = on_done;
+        r.done_arg = &op;
+        const linnet_status_t status = linnet_tag_recv(context_, &r, &op.request);
+        op.done = status != LINNET_IN_PROGRESS;
+        return status >= 0;
+    }
+    bool finish(Op& op)
+    {
+        for (const auto begin = Time::now(); !op.done;) {
+            linnet_progress(context_, 0, 0);
+            if (Time::now() - begin > kPatience) {
+                return false;
+            }
+        }
+        return true;
+    }
+    static bool result(const Op& op, std::uint64_t& bits, std::uint64_t& bytes)
+    {
+        bits = op.request.result.match_bits;
+        bytes = op.request.result.length;
+        return op.request.result.status == LINNET_OK;
+    }
+
+    linnet_context_t* context_{nullptr};
+    linnet_peer_t peer_{LINNET_PEER_UNKNOWN};
+    std::string error_;
+};
+
+// The other process: answers until it is told to stop, or nothing comes.
+void serve(const std::string& transport, int socket)
+{
+    End end{transport};
+    std::vector<char> buffer(kLongest);
+    std::uint64_t bits = 0;
+    std::uint64_t bytes = 0;
+    if (!end.meet(socket)) {
+        return;
+    }
+    while (end.receive(bits, buffer.data(), buffer.size(), bytes) && bits != kStop) {
+        if (bits == kEcho && !end.send(kEcho, buffer.data(), bytes)) {
+            return;
+        }
+    }
+}
+
+struct Least {
+    double half{std::numeric_limits<double>::max()};
+    double send{half};
+    double arrival{half};
+    double gap{half};
+};
+
+bool ping_pongs(End& end, std::uint64_t bytes, std::vector<char>& buffer, Least& least)
+{
+    const auto until = Time::now() + kTimePerSize;
+    for (unsigned n = 0; n < kLeastRounds || Time::now() < until; ++n) {
+        End::Round r{};
+        if (!end.round(bytes, buffer, r)) {
+            return false;
+        }
+        least.half = std::min(least.half, r.half);
+        least.send = std::min(least.send, r.send);
+        least.arrival = std::min(least.arrival, r.arrival);
+    }
+    return true;
+}
+
+// Rows that end in a ping-pong of nothing, which is taken off again: it says that all of the row arrived.
+bool rows(End& end, std::uint64_t bytes, double empty_half, std::vector<char>& buffer, Least& least)
+{
+    const auto until = Time::now() + kTimePerSize;
+    for (unsigned n = 0; n < kLeastRounds || Time::now() < until; ++n) {
+        const auto begin = Time::now();
+        for (unsigned i = 0; i < kRowLength; ++i) {
+            if (!end.send(kRow, buffer.data(), bytes)) {
+                return false;
+            }
+        }
+        End::Round r{};
+        if (!end.round(0, buffer, r)) {
+            return false;
+        }
+        least.gap = std::min(least.gap, std::max(1.0, since(begin) - 2 * empty_half) / kRowLength);
+    }
+    return true;
+}
+
+bool measure(End& end, PathFinding& finding)
+{
+    std::vector<char> buffer(kLongest);
+    std::vector<model::Point> send, gap, latency, receive;
+    Least empty;
+    if (!ping_pongs(end, 0, buffer, empty)) {
+        return false;
+    }
+    for (const std::uint64_t bytes : kCostSizes) {
+        Least l;
+        if (!ping_pongs(end, bytes, buffer, l) || (bytes <= kLongestEager && !rows(end, bytes, empty.half, buffer, l))) {
+            return false;
+        }
+        finding.points.push_back({bytes, l.half, 0});
+        if (bytes <= kLongestEager) {
+            const auto size = static_cast<double>(bytes);
+            send.push_back({size, std::max(l.send, 1.0)});
+            gap.push_back({size, l.gap});
+            receive.push_back({size, std::max(l.arrival, 1.0)});
+            latency.push_back({size, std::max(l.half - l.send - l.arrival, 1.0)});
+        }
+    }
+    finding.cost.send = model::fit_line(send).value_or(model::Line{});
+    finding.cost.gap = model::fit_line(gap).value_or(model::Line{});
+    finding.cost.receive = model::fit_line(receive).value_or(model::Line{});
+    finding.cost.latency = model::fit_line(latency).value_or(model::Line{});
+    for (CostPoint& p : finding.points) {
+        p.predicted_ns = model::one_way_ns(finding.cost, p.bytes, model::kPacketBytes);
+    }
+    static_cast<void>(end.send(kStop, nullptr, 0));
+    return true;
+}
+
+}   // namespace
+
+PathFinding predicted(const std::string& name, const model::PathCost& cost)
+{
+    PathFinding finding{name, {}, cost, {}};
+    for (const std::uint64_t bytes : kCostSizes) {
+        finding.points.push_back({bytes, 0, model::one_way_ns(cost, bytes, model::kPacketBytes)});
+    }
+    return finding;
+}
+
+PathFinding measure_transport(const std::string& name)
+{
+    PathFinding finding;
+    finding.transport = name;
+    int sockets[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+        finding.error = "no socket for two processes to meet";
+        return finding;
+    }
+    Fd own{sockets[0]};
+    Fd other{sockets[1]};
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        own.reset();
+        if (::getppid() == parent) {
+            serve(name, other.get());
+        }
+        ::_exit(0);
+    }
+    other.reset();
+    if (child < 0) {
+        finding.error = "no second process";
+        return finding;
+    }
+    {
+        End end{name};
+        if (!end.meet(own.get())) {
+            finding.error = end.error().empty() ? "the processes did not meet" : end.error();
+        } else if (!measure(end, finding)) {
+            finding.error = end.error().empty() ? "a message did not arrive" : end.error();
+        }
+    }
+    own.reset();
+    if (!finding.error.empty()) {
+        ::kill(child, SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    return finding;
+}
+
+}   // namespace linnet::tools
