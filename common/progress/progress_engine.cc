@@ -334,10 +334,9 @@ void ProgressEngine::wake_ready() noexcept
     }
 }
 
-void ProgressEngine::peers_changed(unsigned connected) noexcept
+void ProgressEngine::peers_changed(int more) noexcept
 {
-    const unsigned before = connected_.exchange(connected, std::memory_order_relaxed);
-    if (before == 0 && connected != 0) {
+    if (connected_.fetch_add(more, std::memory_order_relaxed) == 0) {
         wake_event_thread();   // it may have just begun one of its longer sleeps
     }
 }

@@ -124,8 +124,8 @@ public:
         const std::int64_t closed = closed_here_.load(std::memory_order_acquire);
         return open_work_.load(std::memory_order_relaxed) - closed;
     }
-    // Peers connected now (or regions that peers may access). At 0 the event thread looks in ten times less often.
-    void peers_changed(unsigned connected) noexcept;
+    // So many more, or fewer, peers are connected, or regions open that peers may access. While there are none the event thread looks in ten times less often.
+    void peers_changed(int more) noexcept;
     // The caller made work for the poller (a timer moved earlier, a blocked send) and stored it before this call. Wakes a sleeper.
     void kick() noexcept;
     // The caller linked a completion (or made some ready() true) before this call. Wakes whom it concerns.
@@ -272,7 +272,7 @@ private:
     std::atomic<bool> stopping_{false};
     alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState; futex of the parked event thread
     std::atomic<bool> arm_request_{false};      // the host left for long and has not come back
-    std::atomic<unsigned> connected_{0};
+    std::atomic<int> connected_{0};
     std::atomic<std::uint32_t> ping_{0}, pong_{0};   // start() measures with them
 
     // the event thread; what is atomic, host threads read: how much of their time it may have taken

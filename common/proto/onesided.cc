@@ -195,7 +195,7 @@ Status Proto::open_region(const RegionSpec& spec, Region*& region) noexcept
     if (opened.ok()) {
         region = opened.value();
         engine_.work_opened();   // peers may come at any time
-        engine_.peers_changed(++open_regions_);
+        engine_.peers_changed(+1);
     }
     return opened.status();
 }
@@ -205,7 +205,7 @@ void Proto::close_region(Region& region) noexcept
 {
     regions_.close(region);
     engine_.work_closed();
-    engine_.peers_changed(--open_regions_);
+    engine_.peers_changed(-1);
     if (!engine_.token().held_by_me()) {
         engine_.take_token();
         engine_.release_token();

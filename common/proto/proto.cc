@@ -298,6 +298,10 @@ void Proto::on_peer_up(session::Session& s) noexcept
 {
     Peer& peer = peer_of(s);
     MutexLock guard{peer.lock};
+    if (!peer.connected) {
+        peer.connected = true;
+        engine_.peers_changed(+1);
+    }
     pump_bulk(peer);
 }
 
@@ -312,6 +316,10 @@ void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session
     Peer& peer = peer_of(s);
     {
         MutexLock guard{peer.lock};
+        if (peer.connected) {
+            peer.connected = false;
+            engine_.peers_changed(-1);
+        }
         while (session::TxMessage* m = unacked.pop_front()) {
             if (m->kind == kTxBlock) {
                 release_tx(peer, *TxBlock::of(*m));   // requests embed the others and end below

@@ -275,7 +275,6 @@ private:
     SlotTable<SendRequest> send_slots_;
     SlotTable<RecvRequest> recv_slots_;
     RegionTable regions_;
-    std::atomic<unsigned> open_regions_{0};
     SpinLock pool_lock_;
     BlockPool pool_ LINNET_GUARDED_BY(pool_lock_);
     MpscList<Completion> completions_;

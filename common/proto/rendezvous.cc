@@ -148,7 +148,7 @@ Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) no
     return {r->staging != nullptr ? r->staging : r->data.base + r->landing_at, bytes, r};
 }
 
-void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool) noexcept
+void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept
 {
     auto* const r = static_cast<RecvRequest*>(cookie);
     if (r == nullptr) {
@@ -158,7 +158,9 @@ void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, b
     if (r->staging != nullptr) {
         r->data.scatter(r->landing_at, {r->staging, landed});
     }
-    r->next = std::max(r->next, r->landing_at + landed);
+    // A packet may repeat bytes that are in place, and one that failed may have overwritten them with others: they are asked for again.
+    const std::size_t landed_to = r->landing_at + landed;
+    r->next = ok ? std::max(r->next, landed_to) : landed_to;
     if (r->next == r->end && !r->first_on_its_way) {
         const Status whole = r->result.length > r->data.length ? Status::kTruncated : Status::kOk;
         complete(*r, finish_pull(peer_of(s), *r, whole));
