@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Which transport carries what when nobody chose: shared memory within the host, and TCP where that cannot be had, or breaks.
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -95,20 +94,6 @@ std::vector<int> unix_sockets(Which which)
     }
     return found;
 }
-// All that there are now, and only those: as soon as one is shut an event thread closes it and opens the next, under the same number.
-void shut(Which which)
-{
-    std::vector<int> held = unix_sockets(which);
-    for (int& fd : held) {
-        fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);   // not dup(): ThreadSanitizer would see a race with the close()
-        ASSERT_GE(fd, 0);
-    }
-    for (const int fd : held) {
-        ::shutdown(fd, SHUT_RDWR);
-        ::close(fd);
-    }
-}
-
 const std::vector<linnet_setting_t> kAuto{{"transports", "auto"}};
 
 TEST(Choice, PeersOfThisHostShareMemory)
@@ -155,7 +140,7 @@ TEST(Choice, DoorThatIsShutMeansTcp)
     Endpoint a{kAuto};
     Endpoint b{kAuto};
     ASSERT_EQ(unix_sockets(Which::kDoors).size(), 2u);
-    shut(Which::kDoors);
+    shut(unix_sockets(Which::kDoors));
     Traffic{a, b}.exchange(20);
     EXPECT_GT(a.counter("tcp_tx_bytes"), 1'000'000u);
     EXPECT_EQ(a.counter("shm_tx_bytes"), 0u);
@@ -170,7 +155,7 @@ TEST(Choice, BrokenLinksAreOpenedAgainAndNothingIsLostOrDoubled)
     for (unsigned lap = 0; lap < 6; ++lap) {
         traffic.exchange(12, [&](unsigned n) {
             if (n == lap + 3) {
-                shut(Which::kLinks);
+                shut(unix_sockets(Which::kLinks));
             }
         });
         ASSERT_FALSE(::testing::Test::HasFailure()) << "lap " << lap;
@@ -188,8 +173,8 @@ TEST(Choice, BrokenLinksGoOnOverTcpWhenSharedMemoryIsNotToBeHadAnyMore)
     EXPECT_EQ(a.counter("tcp_tx_bytes"), 0u);
     traffic.exchange(20, [](unsigned n) {
         if (n == 5) {
-            shut(Which::kDoors);
-            shut(Which::kLinks);
+            shut(unix_sockets(Which::kDoors));
+            shut(unix_sockets(Which::kLinks));
         }
     });
     EXPECT_GT(a.counter("tcp_tx_bytes"), 1'000'000u);

@@ -88,9 +88,8 @@ TEST(Goodbye, IsSaidThoughTheConnectionIsBrokenJustThen)
         a.send(send, to_b, 7, contiguous(out.data(), out.size()));
         ASSERT_TRUE(drive({&a, &b}, [&] { return send.complete() && recv.complete(); }));
         ASSERT_EQ(linnet_context_flush(a.context(), 5'000'000'000), LINNET_OK);
-        for (const int fd : tcp_connections()) {
-            ASSERT_EQ(::shutdown(fd, SHUT_RDWR), 0);
-        }
+        ASSERT_FALSE(tcp_connections().empty());
+        shut(tcp_connections());
         for (int i = 0; i < round; ++i) {   // to find it broken, or not yet
             a.progress();
         }

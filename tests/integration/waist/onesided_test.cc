@@ -445,17 +445,13 @@ TEST_F(OneSided, BrokenConnectionsChangeNothing)
         ASSERT_EQ(start(write, true, contiguous(out.data(), out.size()), round), LINNET_IN_PROGRESS);
         const auto until_cut = std::chrono::steady_clock::now() + std::chrono::microseconds{200 * (round % 6)};
         ASSERT_TRUE(drive({&a}, [&] { return std::chrono::steady_clock::now() > until_cut; }));
-        for (const int fd : tcp_connections()) {
-            ::shutdown(fd, SHUT_RDWR);
-        }
+        shut(tcp_connections());
         ASSERT_TRUE(drive({&a, &b}, [&] { return write.complete(); })) << round;
         ASSERT_EQ(write.status(), LINNET_OK);
         ASSERT_EQ(start(read, false, contiguous(in.data(), in.size()), round), LINNET_IN_PROGRESS);
         const auto again = std::chrono::steady_clock::now() + std::chrono::microseconds{200 * (round % 6)};
         ASSERT_TRUE(drive({&a}, [&] { return std::chrono::steady_clock::now() > again; }));
-        for (const int fd : tcp_connections()) {
-            ::shutdown(fd, SHUT_RDWR);
-        }
+        shut(tcp_connections());
         ASSERT_TRUE(drive({&a, &b}, [&] { return read.complete(); })) << round;
         ASSERT_EQ(read.status(), LINNET_OK);
         EXPECT_EQ(in, out) << round;
