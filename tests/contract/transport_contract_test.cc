@@ -54,6 +54,20 @@ protected:
     std::unique_ptr<Pair> pair;
 };
 
+// Of the transports that take a packet with its last byte, or not at all: caps().at_once.
+class AtOnceContract : public TransportContract {};
+// Of the transports that kill their links.
+class KillingContract : public TransportContract {};
+
+std::vector<Kind> kinds_where(bool (*wanted)(const Kind&))
+{
+    std::vector<Kind> kinds = all_kinds();
+    std::erase_if(kinds, [wanted](const Kind& k) { return !wanted(k); });
+    return kinds;
+}
+bool is_shm(const Kind& k) { return std::string_view{k.name}.find("Shm") != std::string_view::npos; }
+bool is_faulty(const Kind& k) { return k.faulty; }
+
 TEST_P(TransportContract, LinkComesUpOnceAtBothEnds)
 {
     pair->open(LinkRole::kLane);
@@ -112,11 +126,9 @@ TEST_P(TransportContract, RandomSizesAndBatchesArriveInOrder)
 }
 
 // One that was not taken is sent again when there is room; what was handed over may be overwritten in either case.
-TEST_P(TransportContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
+TEST_P(AtOnceContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
 {
-    if (!pair->a().transport->caps().at_once) {
-        GTEST_SKIP() << "this transport does not take packets at once (caps().at_once; shared memory does)";
-    }
+    ASSERT_TRUE(pair->a().transport->caps().at_once);
     std::mt19937_64 random{testing::test_seed(0x7c94)};
     const auto ends = pair->open(LinkRole::kLane);
     std::vector<Packet> packets;
@@ -421,11 +433,8 @@ TEST_P(TransportContract, SendersAndPollerRunTogether)
 }
 
 // Links are killed right before packets; what arrives of each life must be the beginning of what was sent in it, and each life ends once.
-TEST_P(TransportContract, EachLifeDeliversABeginningOfWhatWasSentAndEndsOnce)
+TEST_P(KillingContract, EachLifeDeliversABeginningOfWhatWasSentAndEndsOnce)
 {
-    if (!GetParam().faulty) {
-        GTEST_SKIP() << "only a faulty transport kills";
-    }
     Pair mortal{GetParam(), {}, 0.02};
     std::size_t lives = 0;
     const LinkRole role = LinkRole::kLane;
@@ -472,6 +481,8 @@ TEST_P(TransportContract, EachLifeDeliversABeginningOfWhatWasSentAndEndsOnce)
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TransportContract, ::testing::ValuesIn(all_kinds()), [](const auto& p) { return std::string{p.param.name}; });
+INSTANTIATE_TEST_SUITE_P(All, AtOnceContract, ::testing::ValuesIn(kinds_where(is_shm)), [](const auto& p) { return std::string{p.param.name}; });
+INSTANTIATE_TEST_SUITE_P(All, KillingContract, ::testing::ValuesIn(kinds_where(is_faulty)), [](const auto& p) { return std::string{p.param.name}; });
 
 }   // namespace
 }   // namespace linnet::contract

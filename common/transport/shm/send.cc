@@ -143,7 +143,8 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
         return result;
     }
     result.all_written = true;
-    if (const LanePacket& p = batch[0]; batch.size() == 1 && p.head.size() + p.payload.size() <= kInlineBytes) {   // most are
+    if (batch.size() == 1 && batch[0].head.size() + batch[0].payload.size() <= kInlineBytes) {   // most are
+        const LanePacket& p = batch[0];
         if (tx.ring.put_inline(kStart, p.head, p.payload) == Put::kDone) {
             tx.count(p.head.size() + p.payload.size());
             announce(tx);
