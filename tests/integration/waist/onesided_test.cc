@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // One-sided operations: memory regions, writes, reads, what is refused, what the owner of the memory hears.
+#include <sys/mman.h>
+
+#include <algorithm>
+
 #include "capi/linnet_rma.h"
 #include "integration/waist/waist.h"
 
@@ -9,6 +13,45 @@ namespace {
 
 constexpr std::uint64_t kKey = 0xfeed;
 using Bytes = std::vector<unsigned char>;
+
+// Memory for a region, mapped twice: what the peers do to it is ordered before the test's own reading by messages, through sockets and through memory that each
+// end of a link maps elsewhere, and ThreadSanitizer knows of neither.
+template <typename T>
+class Memory {
+public:
+    explicit Memory(std::size_t count, T fill = T{}) : count_{count}
+    {
+        const int fd = memfd_create("linnet-test-region", MFD_CLOEXEC);
+        EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes())), 0);
+        for (T** view : {&mine_, &theirs_}) {
+            *view = static_cast<T*>(mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+            EXPECT_NE(static_cast<void*>(*view), MAP_FAILED);
+        }
+        ::close(fd);
+        std::fill(begin(), end(), fill);
+    }
+    ~Memory()
+    {
+        munmap(mine_, bytes());
+        munmap(theirs_, bytes());
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    [[nodiscard]] T* theirs() const { return theirs_; }   // what the region is opened with
+    [[nodiscard]] T* data() const { return mine_; }
+    [[nodiscard]] T* begin() const { return mine_; }
+    [[nodiscard]] T* end() const { return mine_ + count_; }
+    [[nodiscard]] std::size_t size() const { return count_; }
+    [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
+    T& operator[](std::size_t i) const { return mine_[i]; }
+    [[nodiscard]] std::vector<T> copy() const { return {begin(), end()}; }
+
+private:
+    std::size_t count_;
+    T* mine_{nullptr};
+    T* theirs_{nullptr};
+};
 
 // Two endpoints; the memory of one is open to the other.
 class OneSided : public ::testing::Test {
@@ -69,8 +112,8 @@ struct News {
 
 TEST_F(OneSided, BytesOfEverySizeAreWrittenAndReadWithoutACallOfTheirOwner)
 {
-    Bytes memory(9u << 20, 0xee);
-    linnet_region_t* const region = open(memory.data(), memory.size());
+    Memory<unsigned char> memory(9u << 20, 0xee);
+    linnet_region_t* const region = open(memory.theirs(), memory.size());
     for (const std::size_t size : {0u, 1u, 8u, 2048u, 16384u, 16385u, 40000u, 130048u, 130049u, 500000u, 8u << 20}) {
         const Bytes out = pattern(size, static_cast<unsigned>(size) + 1);
         const std::uint64_t at = 4097;
@@ -90,8 +133,8 @@ TEST_F(OneSided, BytesOfEverySizeAreWrittenAndReadWithoutACallOfTheirOwner)
 
 TEST_F(OneSided, VectorsAreGatheredAndScattered)
 {
-    Bytes memory(1u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
     for (const std::size_t size : {30u, 20000u, 70000u, 300000u}) {
         Bytes out = pattern(size, 5);
         Bytes in(size);
@@ -111,9 +154,9 @@ TEST_F(OneSided, VectorsAreGatheredAndScattered)
 
 TEST_F(OneSided, WhatDoesNotFitTheRegionIsRefusedAndTouchesNothing)
 {
-    Bytes memory(4096, 0xee);
+    Memory<unsigned char> memory(4096, 0xee);
     Bytes mine = pattern(300000);
-    linnet_region_t* region = open(memory.data(), memory.size(), LINNET_REGION_WRITE, 1000);
+    linnet_region_t* region = open(memory.theirs(), memory.size(), LINNET_REGION_WRITE, 1000);
     const auto whole = contiguous(mine.data(), 4096);
     EXPECT_EQ(run(true, whole, 999), LINNET_ERR_BOUNDS);
     EXPECT_EQ(run(true, whole, 1001), LINNET_ERR_BOUNDS);
@@ -121,13 +164,13 @@ TEST_F(OneSided, WhatDoesNotFitTheRegionIsRefusedAndTouchesNothing)
     EXPECT_EQ(run(true, contiguous(mine.data(), mine.size()), 1000), LINNET_ERR_BOUNDS);
     EXPECT_EQ(run(false, whole, 1000), LINNET_ERR_NOT_ALLOWED);
     EXPECT_EQ(run(true, contiguous(mine.data(), 0), 0), LINNET_OK) << "no bytes, no region";
-    EXPECT_EQ(memory, Bytes(4096, 0xee));
+    EXPECT_EQ(memory.copy(), Bytes(4096, 0xee));
     EXPECT_EQ(run(true, whole, 1000), LINNET_OK);
     EXPECT_EQ(std::memcmp(memory.data(), mine.data(), memory.size()), 0);
     EXPECT_EQ(linnet_region_close(b.context(), region), LINNET_OK);
     EXPECT_EQ(run(true, whole, 1000), LINNET_ERR_KEY);
     EXPECT_EQ(run(false, contiguous(mine.data(), mine.size()), 1000), LINNET_ERR_KEY);
-    open(memory.data(), memory.size(), LINNET_REGION_READ);
+    open(memory.theirs(), memory.size(), LINNET_REGION_READ);
     EXPECT_EQ(run(true, whole, 0), LINNET_ERR_NOT_ALLOWED);
     EXPECT_EQ(run(true, contiguous(mine.data(), mine.size()), 0), LINNET_ERR_NOT_ALLOWED);
     EXPECT_EQ(run(false, whole, 0), LINNET_OK);
@@ -136,11 +179,11 @@ TEST_F(OneSided, WhatDoesNotFitTheRegionIsRefusedAndTouchesNothing)
 
 TEST_F(OneSided, KeyBelongsToOneRegionAtATime)
 {
-    Bytes memory(64);
-    linnet_region_t* const region = open(memory.data(), memory.size());
+    Memory<unsigned char> memory(64);
+    linnet_region_t* const region = open(memory.theirs(), memory.size());
     linnet_region_options_t o{};
     o.size = sizeof o;
-    o.base = memory.data();
+    o.base = memory.theirs();
     o.length = memory.size();
     o.key = kKey;
     linnet_region_t* second = nullptr;
@@ -149,13 +192,13 @@ TEST_F(OneSided, KeyBelongsToOneRegionAtATime)
     o.length = 0;
     EXPECT_EQ(linnet_region_open(b.context(), &o, &second), LINNET_ERR_INVALID);
     EXPECT_EQ(linnet_region_close(b.context(), region), LINNET_OK);
-    open(memory.data(), memory.size());
+    open(memory.theirs(), memory.size());
 }
 
 TEST_F(OneSided, ImmediatesComeWhenTheirBytesAreInPlace)
 {
-    Bytes memory(1u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
     News news;
     ASSERT_EQ(linnet_remote_register(b.context(), News::on_remote, &news), LINNET_OK);
     const Bytes out = pattern(400000);
@@ -177,8 +220,8 @@ TEST_F(OneSided, ImmediatesComeWhenTheirBytesAreInPlace)
 
 TEST_F(OneSided, ImmediatesThatNobodyTakesEndInBackPressureAndNoneIsLost)
 {
-    Bytes memory(64);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(64);
+    open(memory.theirs(), memory.size());
     News news;
     ASSERT_EQ(linnet_remote_register(b.context(), News::on_remote, &news), LINNET_OK);
     constexpr std::size_t kMany = 60000;
@@ -212,8 +255,8 @@ TEST_F(OneSided, ImmediatesThatNobodyTakesEndInBackPressureAndNoneIsLost)
 
 TEST_F(OneSided, NoticesCountWhatPeersDo)
 {
-    Bytes memory(1u << 20);
-    linnet_region_t* const region = open(memory.data(), memory.size(), LINNET_REGION_READ | LINNET_REGION_WRITE | LINNET_REGION_NOTICES);
+    Memory<unsigned char> memory(1u << 20);
+    linnet_region_t* const region = open(memory.theirs(), memory.size(), LINNET_REGION_READ | LINNET_REGION_WRITE | LINNET_REGION_NOTICES);
     News news;
     ASSERT_EQ(linnet_remote_register(b.context(), News::on_remote, &news), LINNET_OK);
     Bytes mine(300000);
@@ -230,7 +273,7 @@ TEST_F(OneSided, NoticesCountWhatPeersDo)
         for (const auto& n : news.heard) {
             reads += n.reads;
             writes += n.writes;
-            EXPECT_EQ(n.region_arg, memory.data());
+            EXPECT_EQ(n.region_arg, memory.theirs());
         }
         return reads + writes >= 8;
     }));
@@ -242,8 +285,8 @@ TEST_F(OneSided, NoticesCountWhatPeersDo)
 
 TEST_F(OneSided, ShortOnesTakeEffectInTheOrderOfTheCalls)
 {
-    Bytes memory(LINNET_RMA_ORDERED);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(LINNET_RMA_ORDERED);
+    open(memory.theirs(), memory.size());
     constexpr int kRounds = 200;
     for (const std::size_t size : {std::size_t{8}, std::size_t{LINNET_RMA_ORDERED}}) {
         std::vector<Bytes> out(kRounds);
@@ -268,8 +311,8 @@ TEST_F(OneSided, ShortOnesTakeEffectInTheOrderOfTheCalls)
 
 TEST_F(OneSided, FenceWaitsForWhatWasStartedBefore)
 {
-    Bytes memory(1u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
     const Bytes out = pattern(memory.size());
     Op first;
     Op fenced;
@@ -285,8 +328,8 @@ TEST_F(OneSided, FenceWaitsForWhatWasStartedBefore)
 
 TEST_F(OneSided, ReachesTheProcessItself)
 {
-    Bytes memory(1u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
     const linnet_name_t self = b.name();
     linnet_peer_t me{};
     ASSERT_EQ(linnet_peer_add(b.context(), &self, &me), LINNET_OK);
@@ -314,8 +357,8 @@ TEST_F(OneSided, ReachesTheProcessItself)
 TEST_F(OneSided, OperationsEndWhenThePeerIsGone)
 {
     a.expect_complaints();
-    Bytes memory(1u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
     Bytes mine(memory.size());
     ASSERT_EQ(run(true, contiguous(mine.data(), 8), 0), LINNET_OK);
     Op ops[3];
@@ -360,8 +403,8 @@ linnet_atomic_t atomic_call(linnet_peer_t peer, const Atomic& what, std::vector<
 TEST_F(OneSided, AtomicOperationsOfEachForm)
 {
     for (const std::size_t count : {1u, 300u, 512u}) {   // the last two in packets that come in pieces, with what they are compared to
-        std::vector<std::uint64_t> memory(count, 5);
-        linnet_region_t* const region = open(memory.data(), count * 8);
+        Memory<std::uint64_t> memory(count, 5);
+        linnet_region_t* const region = open(memory.theirs(), count * 8);
         std::vector<std::uint64_t> operand(count, 7);
         std::vector<std::uint64_t> compare(count, 12);
         std::vector<std::uint64_t> result(count);
@@ -374,18 +417,18 @@ TEST_F(OneSided, AtomicOperationsOfEachForm)
             return op.status();
         };
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_APPLY, LINNET_ATOMIC_SUM}), LINNET_OK);
-        EXPECT_EQ(memory, std::vector<std::uint64_t>(count, 12));
+        EXPECT_EQ(memory.copy(), std::vector<std::uint64_t>(count, 12));
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_COMPARE, LINNET_ATOMIC_CSWAP}), LINNET_OK);
         EXPECT_EQ(result, std::vector<std::uint64_t>(count, 12));
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_FETCH, LINNET_ATOMIC_PROD}), LINNET_OK);
         EXPECT_EQ(result, std::vector<std::uint64_t>(count, 7));
-        EXPECT_EQ(memory, std::vector<std::uint64_t>(count, 49));
+        EXPECT_EQ(memory.copy(), std::vector<std::uint64_t>(count, 49));
         EXPECT_EQ(linnet_region_close(b.context(), region), LINNET_OK);
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_APPLY, LINNET_ATOMIC_SUM}), LINNET_ERR_KEY);
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_FETCH, LINNET_ATOMIC_SUM}), LINNET_ERR_KEY);
-        linnet_region_t* const readable = open(memory.data(), count * 8, LINNET_REGION_READ);
+        linnet_region_t* const readable = open(memory.theirs(), count * 8, LINNET_REGION_READ);
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_FETCH, LINNET_ATOMIC_READ}), LINNET_OK);
-        EXPECT_EQ(result, memory);
+        EXPECT_EQ(result, memory.copy());
         EXPECT_EQ(run_atomic({LINNET_ATOMIC_FETCH, LINNET_ATOMIC_SUM}), LINNET_ERR_NOT_ALLOWED);
         EXPECT_EQ(linnet_region_close(b.context(), readable), LINNET_OK);
     }
@@ -401,13 +444,13 @@ TEST_F(OneSided, AtomicOperationsOfEachForm)
 // Several peers add to one number, through two contexts of its owner: nothing is lost.
 TEST_F(OneSided, AtomicOperationsOfSeveralPeersAllCount)
 {
-    std::vector<std::uint64_t> memory(1);
-    open(memory.data(), 8);
+    Memory<std::uint64_t> memory(1);
+    open(memory.theirs(), 8);
     Endpoint c;
     Endpoint second_door;
     linnet_region_options_t o{};
     o.size = sizeof o;
-    o.base = memory.data();
+    o.base = memory.theirs();
     o.length = 8;
     o.key = kKey;
     o.flags = LINNET_REGION_READ | LINNET_REGION_WRITE;
@@ -435,8 +478,8 @@ TEST_F(OneSided, AtomicOperationsOfSeveralPeersAllCount)
 // Connections of this process are cut again and again, and nothing is lost, doubled or out of place.
 TEST_F(OneSided, BrokenConnectionsChangeNothing)
 {
-    Bytes memory(8u << 20);
-    open(memory.data(), memory.size());
+    Memory<unsigned char> memory(8u << 20);
+    open(memory.theirs(), memory.size());
     for (unsigned round = 0; round < 12; ++round) {
         const Bytes out = pattern(6u << 20, round);
         Bytes in(out.size());
