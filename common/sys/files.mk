@@ -20,6 +20,7 @@ liblinnet_sys_la_SOURCES = \
     sys/event_fd.h \
     sys/fd.cc \
     sys/fd.h \
+    sys/flat_pieces.h \
     sys/fork_flag.cc \
     sys/fork_flag.h \
     sys/futex.cc \

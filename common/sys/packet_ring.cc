@@ -17,6 +17,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sys/flat_pieces.h"
+
 namespace linnet {
 
 namespace {
@@ -26,6 +28,7 @@ static_assert(TP_STATUS_USER == 1);
 // What the kernel puts before a frame: its record, the sender's address, and up to a quarter of a cache line so that what follows the Ethernet header
 // stands on a multiple of 16.
 constexpr std::size_t kPlaceHead = TPACKET_ALIGN(sizeof(tpacket2_hdr) + sizeof(sockaddr_ll)) + TPACKET_ALIGNMENT;
+constexpr std::size_t kFlat = 1024;   // a lone frame up to this is sent in one piece
 constexpr std::size_t kBlockBytes = 64 * 1024;   // of consecutive physical memory, which is scarce on a host that has been up for long
 
 bool set(int fd, int level, int option, const void* value, std::size_t bytes) noexcept
@@ -217,6 +220,12 @@ PacketRing::Sent PacketRing::send(std::span<const Outgoing> frames) noexcept
         return m;
     };
     if (frames.size() == 1) {
+        FlatPieces<kFlat> flat;
+        if (const std::size_t bytes = flat.gather(frames[0].pieces); bytes != 0) {
+            sent.frames = ::send(fd_.get(), flat.data(), bytes, MSG_DONTWAIT) >= 0 ? 1 : 0;
+            sent.error = sent.frames == 1 ? 0 : errno;
+            return sent;
+        }
         const ::msghdr m = message(frames[0]);
         sent.frames = ::sendmsg(fd_.get(), &m, MSG_DONTWAIT) >= 0 ? 1 : 0;
         sent.error = sent.frames == 1 ? 0 : errno;

@@ -11,6 +11,8 @@
 #include <climits>
 #include <cstring>
 
+#include "sys/flat_pieces.h"
+
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -97,6 +99,17 @@ void finish(const ::msghdr& m, std::size_t bytes, UdpRunIn& run, UdpReceived& al
     }
 }
 
+// What is sent at once, in one piece: the kernel has nothing to fetch but the bytes.
+constexpr std::size_t kFlat = 1024;
+[[nodiscard]] UdpSent send_flat(int fd, const RawAddress& to, const std::byte* from, std::size_t bytes) noexcept
+{
+    ssize_t n = 0;
+    do {
+        n = ::sendto(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(to.sockaddr.data()), to.bytes);
+    } while (n < 0 && errno == EINTR);
+    return {n >= 0 ? 1u : 0u, n >= 0 ? 0 : errno};
+}
+
 }   // namespace
 
 RawAddress RawAddress::of(const InetAddress& address) noexcept
@@ -167,6 +180,12 @@ UdpSent udp_send(int fd, std::span<const UdpRunOut> runs) noexcept
 {
     runs = runs.first(std::min<std::size_t>(runs.size(), kUdpRunsAtOnce));
     UdpSent result;
+    if (runs.size() == 1 && runs[0].segment == 0) {
+        FlatPieces<kFlat> flat;
+        if (const std::size_t bytes = flat.gather({runs[0].pieces, runs[0].piece_count}); bytes != 0) {
+            return send_flat(fd, *runs[0].to, flat.data(), bytes);
+        }
+    }
     if (runs.size() == 1) {
         ::msghdr m;
         SegmentControl control;

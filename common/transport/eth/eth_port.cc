@@ -40,12 +40,13 @@ std::size_t EthPort::frame_bytes(const frames::Route& to) const noexcept
 
 // ---- sending ----
 
-// Frames by one interface. What will never leave counts as sent: it is lost, and flow/ knows what to do.
+// At most so many frames by one interface. What will never leave counts as sent: it is lost, and flow/ knows what to do.
+template <std::size_t Most>
 std::size_t EthPort::send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept
 {
-    std::array<EtherHead, PacketRing::kSendBatch> heads;
-    std::array<std::array<iovec, 3>, PacketRing::kSendBatch> pieces;
-    std::array<PacketRing::Outgoing, PacketRing::kSendBatch> batch;
+    std::array<EtherHead, Most> heads;
+    std::array<std::array<iovec, 3>, Most> pieces;
+    std::array<PacketRing::Outgoing, Most> batch;
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < frames.size(); ++n) {
         const flow::TxFrame& f = frames[n];
@@ -95,7 +96,13 @@ std::size_t EthPort::send(unsigned, std::span<const flow::TxFrame> frames) noexc
         while (n < PacketRing::kSendBatch && done + n < frames.size() && interface_of(frames[done + n]) == number) {
             ++n;
         }
-        done += number < interfaces_.size() ? send_run(*interfaces_[number], frames.subspan(done, n), refused) : n;
+        const auto run = frames.subspan(done, n);
+        if (number >= interfaces_.size()) {
+            done += n;
+        } else {
+            Interface& i = *interfaces_[number];
+            done += n == 1 ? send_run<1>(i, run, refused) : send_run<PacketRing::kSendBatch>(i, run, refused);
+        }
     }
     return done;
 }

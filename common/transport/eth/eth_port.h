@@ -77,6 +77,7 @@ private:
     [[nodiscard]] bool open_interface(const AddressVerdict& v, std::string& why_not);
     [[nodiscard]] const Interface* on_segment_of(const InetAddress& address) const noexcept;
 
+    template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
     void trouble(Interface& i, int error) noexcept;
     [[nodiscard]] bool take(std::size_t number, const PacketRing::Frame& f, frames::RxFrame& out) noexcept;

@@ -72,6 +72,7 @@ void FrameTransport::make_channel(unsigned number)
     config.bulk_share = 1024;
     config.crc = settings_.boolean(SettingId::kFrameCrc);
     config.quantum = std::min<unsigned>(ch->limits.burst, kBatch);
+    ch->at_once = kBatch - kBatch % config.quantum;
     config.timing.keep_alive = settings_.duration(SettingId::kPeerTimeout);
     MutexLock lock{ch->lock};
     ch->machine = std::make_unique<flow::Machine>(config, *ch->tx_pool, *ch->rx_pool);
@@ -280,7 +281,7 @@ void FrameTransport::flush(Channel& ch, TimePoint now) noexcept
 {
     ch.refused = false;
     for (;;) {
-        const std::size_t n = ch.machine->produce(now, ch.frames);
+        const std::size_t n = ch.machine->produce(now, std::span{ch.frames}.first(ch.at_once));
         if (n == 0) {
             return;
         }
@@ -290,6 +291,9 @@ void FrameTransport::flush(Channel& ch, TimePoint now) noexcept
             ch.refused = true;
             return;
         }
+        if (n < ch.at_once) {
+            return;   // that was all
+        }
     }
 }
 
@@ -297,11 +301,15 @@ void FrameTransport::flush(Channel& ch, TimePoint now) noexcept
 bool FrameTransport::take_aim(Channel& ch) noexcept
 {
     constexpr unsigned kWorthwhile = 4;
+    if (!ch.trains) {
+        return false;
+    }
     flow::Machine::Ahead ahead;
     {
         MutexLock lock{ch.lock};
         ahead = ch.machine->ahead();
     }
+    ch.trains = ahead.blocks != 0;
     if (ahead.blocks < kWorthwhile) {
         return false;
     }

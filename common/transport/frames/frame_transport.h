@@ -75,6 +75,8 @@ private:
         std::unique_ptr<flow::FramePool> rx_pool;
         std::array<RxFrame, kBatch> arrived;       // token holder
         flow::Machine::Ahead ahead;                // token holder: at which the port was aimed last
+        bool trains{false};                        // token holder: one may be arriving
+        std::size_t at_once{kBatch};               // frames of one produce(): whole bursts
 
         mutable Mutex lock;
         std::unique_ptr<flow::Machine> machine LINNET_GUARDED_BY(lock);

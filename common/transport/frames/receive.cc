@@ -63,6 +63,7 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
         } else if (link != nullptr && !r.lane.empty()) {
             static_cast<void>(lane_arrived(ch, *link, r.lane));
         } else if (link != nullptr && r.landing != nullptr) {
+            ch.trains = true;
             const LinkId id = link->id;
             static_cast<void>(take_events(ch));   // the end of the packet before it
             if (link->id == id) {
