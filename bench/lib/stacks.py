@@ -60,6 +60,7 @@ STACKS = {s.name: s for s in (
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
     Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
+    Stack("raw_udp", "a UDP socket and nothing else, both ends spinning: the floor", raw=True),
     Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw=True),
     _linnet("", "Linnet, its own choice of transport"),
     _linnet("tcp", "Linnet over TCP"),
