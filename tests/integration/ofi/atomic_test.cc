@@ -32,7 +32,7 @@ void with_numbers(const Options& o, const User& user, const std::function<void(N
             n.connect(other);
             other.tell(r.where());
             other.meet();
-            std::memcpy(numbers.data(), r.memory.data(), 512);
+            std::memcpy(numbers.data(), r.content().data(), 512);
             if (owner_afterwards) {
                 owner_afterwards(n, numbers);
             }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the Linnet authors
 // fi_getinfo(3), fi_av(3), fi_eq(3), fi_endpoint(3): what can be had, who is who.
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <cstring>
 
@@ -295,7 +294,7 @@ TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
 TEST(LinnetAddresses, NodeAndServiceReachAnEndpointThatListensThere)
 {
     for (const std::uint32_t format : {std::uint32_t{FI_FORMAT_UNSPEC}, std::uint32_t{FI_SOCKADDR_IN}}) {
-        const std::string service = std::to_string(20000 + ::getpid() % 10000 + (format == FI_SOCKADDR_IN ? 1 : 0));
+        const std::string service = std::to_string(20000 + test_process() % 10000 + (format == FI_SOCKADDR_IN ? 1 : 0));
         two_processes(
             [&](Friend& other) {
                 Options o;

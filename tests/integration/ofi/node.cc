@@ -4,6 +4,7 @@
 #include "integration/ofi/node.h"
 
 #include <poll.h>
+#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "support/net_namespace.h"
+#include "support/pace.h"
 
 namespace linnet::ofi_test {
 
@@ -41,18 +45,75 @@ std::unique_ptr<testing::NamespacePair> two_hosts()
     return pair;
 }
 
-[[noreturn]] void run_side(const Side& side, int fd, unsigned number, const testing::NamespacePair* hosts)
+// ---- a side is this program again, for this test alone; kRole says which side of which of the test's calls, and where its friend is ----
+
+constexpr const char* kRole = "LINNET_TEST_SIDE";
+
+struct Role {
+    unsigned side{0};
+    unsigned call{0};
+    int fd{-1};
+};
+
+// nullopt: this is the test itself.
+std::optional<Role> role_of_this_program()
 {
-    ::alarm(100);
-    const char* const which = number == 0 ? "first" : "second";
-    if (hosts != nullptr) {
-        new testing::NamespacePair::Scope{*hosts, number};   // until the process ends
+    static const std::optional<Role> role = []() -> std::optional<Role> {
+        const char* const text = std::getenv(kRole);
+        Role r;
+        if (text == nullptr || std::sscanf(text, "%u %u %d", &r.side, &r.call, &r.fd) != 3) {
+            return std::nullopt;
+        }
+        std::atexit([] {
+            std::fputs("the test ended before it came to the side that it was started for\n", stderr);
+            std::fflush(nullptr);
+            ::_exit(3);
+        });
+        return r;
+    }();
+    return role;
+}
+
+pid_t start_side(const Role& role)
+{
+    const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
+    std::vector<std::string> words{"integration_ofi_test", std::string{"--gtest_filter="} + test.test_suite_name() + "." + test.name(), "--gtest_brief=1"};
+    std::vector<std::string> environment{std::string{kRole} + "=" + std::to_string(role.side) + " " + std::to_string(role.call) + " " +
+                                         std::to_string(role.fd)};
+    if (std::getenv("LINNET_TEST_TIMEOUT") == nullptr) {   // a side that hangs says where before the test is over its time
+        environment.push_back(std::string{"LINNET_TEST_TIMEOUT="} + (testing::kSanitized ? "250" : "50"));
     }
-    Friend other{fd};
+    for (char** e = environ; *e != nullptr; ++e) {
+        const std::string one{*e};
+        if (one.rfind("GTEST_", 0) != 0 && one.rfind("LINNET_TEST_RESULTS=", 0) != 0) {   // which choose cases, and ask for results
+            environment.push_back(one);
+        }
+    }
+    const auto pointers = [](std::vector<std::string>& from) {
+        std::vector<char*> all;
+        for (std::string& s : from) {
+            all.push_back(s.data());
+        }
+        all.push_back(nullptr);
+        return all;
+    };
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, role.fd, role.fd);   // in the child it is not to be closed
+    pid_t child = -1;
+    const int error = ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, pointers(words).data(), pointers(environment).data());
+    ::posix_spawn_file_actions_destroy(&actions);
+    EXPECT_EQ(error, 0);
+    return child;
+}
+
+[[noreturn]] void run_side(const Side& side, const Role& role)
+{
+    Friend other{role.fd};
     find_provider();
     side(other);
     if (::testing::Test::HasFailure()) {
-        std::fprintf(stderr, "(the failures above are of the %s side)\n", which);
+        std::fprintf(stderr, "(the failures above are of the %s side)\n", role.side == 0 ? "first" : "second");
     }
     std::fflush(nullptr);
     ::_exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -106,30 +167,37 @@ void Friend::meet() const
     EXPECT_EQ(hear(), "here");
 }
 
-void two_processes(const Side& first, const Side& second)
+pid_t test_process() { return role_of_this_program() ? ::getppid() : ::getpid(); }
+
+void two_processes(const Side& first, const Side& second, int second_dies_of)
 {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer ends a child that starts threads after a fork of a process with threads, as both sides here are";
-#endif
+    static std::pair<const ::testing::TestInfo*, ::testing::TimeInMillis> test;   // which, and begun when: it may be repeated
+    static unsigned calls = 0;                                                    // of this test
+    const ::testing::TestInfo* const info = ::testing::UnitTest::GetInstance()->current_test_info();
+    const auto now = std::pair{info, info->result()->start_timestamp()};
+    calls = test == now ? calls + 1 : 0;
+    test = now;
+    if (const auto role = role_of_this_program()) {
+        if (role->call == calls) {
+            run_side(role->side == 0 ? first : second, *role);
+        }
+        return;
+    }
     int fds[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     std::fflush(nullptr);
     const auto hosts = two_hosts();
     pid_t children[2];
     for (unsigned i = 0; i < 2; ++i) {
-        children[i] = ::fork();
-        ASSERT_GE(children[i], 0);
-        if (children[i] == 0) {
-            ::close(fds[1 - i]);
-            run_side(i == 0 ? first : second, fds[i], i, hosts.get());
-        }
+        const auto there = hosts != nullptr ? std::make_unique<testing::NamespacePair::Scope>(*hosts, i) : nullptr;
+        children[i] = start_side({i, calls, fds[i]});
     }
     ::close(fds[0]);
     ::close(fds[1]);
-    for (const pid_t child : children) {
+    for (const unsigned i : {0u, 1u}) {
         int status = 0;
-        ASSERT_EQ(::waitpid(child, &status, 0), child);
-        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << (child == children[0] ? "first" : "second") << " side: status " << status;
+        ASSERT_EQ(::waitpid(children[i], &status, 0), children[i]);
+        EXPECT_EQ(status, i == 1 ? second_dies_of : 0) << "status of the " << (i == 0 ? "first" : "second") << " side";   // a signal is told as its number
     }
 }
 

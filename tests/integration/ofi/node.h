@@ -3,8 +3,9 @@
 // Two processes that talk through libfabric, for tests of what its manual pages promise; the provider is LINNET_TEST_FI_PROVIDER, or linnet.
 // With LINNET_TEST_HOSTS=2 in the environment they are on two hosts.
 //
-// The process of the test never touches libfabric: two_processes() forks both sides, each opens everything afresh, and what fails in one of them
-// fails the test.
+// The process of the test never touches libfabric: two_processes() starts this program twice again, for this test alone. Each of the two runs the body of
+// the test up to the same call of two_processes() and from there its side, and ends. What fails in one of them fails the test. What a side captures is
+// therefore made by its own process, and must come out the same in all three.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -38,7 +40,10 @@ private:
 };
 
 using Side = std::function<void(Friend&)>;
-void two_processes(const Side& first, const Side& second);
+// `second_dies_of`: the signal that the first kills the second with; 0: it ends by itself.
+void two_processes(const Side& first, const Side& second, int second_dies_of = 0);
+// The process of the test, in whichever of the three this is: a number that all know, and no other test that runs now has.
+[[nodiscard]] pid_t test_process();
 
 [[nodiscard]] std::string provider_name();
 [[nodiscard]] bool is_linnet();

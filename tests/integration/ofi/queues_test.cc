@@ -344,15 +344,12 @@ TEST(LinnetErrors, DeadPeerEndsItsOperationsAndIsNoReasonToTryAgain)
             EXPECT_EQ(e.err, FI_ECONNRESET);
         },
         [](Friend& other) {
-            const pid_t worker = ::fork();   // it dies; this process tells the test that all is well
-            if (worker == 0) {
-                Node n{{.caps = FI_TAGGED | FI_DIRECTED_RECV}};
-                n.connect(other);
-                other.tell(std::to_string(::getpid()));
-                ::pause();
-            }
-            std::this_thread::sleep_for(1s);
-        });
+            Node n{{.caps = FI_TAGGED | FI_DIRECTED_RECV}};
+            n.connect(other);
+            other.tell(std::to_string(::getpid()));
+            ::pause();
+        },
+        SIGKILL);
 }
 
 }   // namespace
