@@ -2,10 +2,10 @@
 # Copyright (c) 2026 the Linnet authors
 # The libfabric provider against the manual pages of libfabric; what does not begin with Linnet holds for any provider.
 
-dist_check_SCRIPTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh
+dist_check_SCRIPTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh integration/ofi/pingpong.sh
 if BUILD_OFI_PROVIDER
 test_programs += integration_ofi_test
-TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh
+TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh integration/ofi/pingpong.sh
 endif BUILD_OFI_PROVIDER
 integration_ofi_test_SOURCES = \
     integration/ofi/atomic_test.cc \
