@@ -25,10 +25,11 @@ Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std:
 
 void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept
 {
-    append(s, m);
+    m.number = next_number(s.last_number_);
     stamp(s, m);
     const LanePacket packet{{m.head, m.head_bytes}, m.payload, true};
     const SendResult r = s.links_[0].port->transport().send_lane(s.links_[0].id, {&packet, 1});
+    append(s, m);   // now that the peer may read it; what it answers waits for the lock
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
         return;

@@ -39,6 +39,7 @@ public:
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
     void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
+    [[nodiscard]] Mutex* send_lock(PeerId peer) noexcept override;
 
 private:
     SessionLayer& layer_;

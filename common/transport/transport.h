@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "progress/event_source.h"
 #include "stats/counters.h"
+#include "sync/lock.h"
 #include "wire/name.h"
 #include "wire/packet.h"
 
@@ -97,6 +98,11 @@ public:
     virtual void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept = 0;
     // After a send that was short or left bytes unwritten: everything taken is written, and the link takes packets again.
     virtual void on_writable(PeerId peer, LinkRole role) noexcept = 0;
+
+    // The lock under which all sends to this peer are made: send_lane(), send_bulk(), offer(). A transport whose links live in this process's memory needs
+    // none of its own then. Null: sends of one link may come from several threads at once. Asked when a link comes up; not held in any call of the sink, nor
+    // in drop() and shutdown().
+    [[nodiscard]] virtual Mutex* send_lock(PeerId) noexcept { return nullptr; }
 
     // ---- lane ----
     // A whole packet. `packet` starts with the PacketHead, checked by lane_head_ok(), and lives for the call.

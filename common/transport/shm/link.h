@@ -3,7 +3,7 @@
 // Link: two rings in a segment of shared memory and the socket that came with them, or the attempt to open that.
 //
 // Owner    ShmTransport's table. Slots are reused: `id` tells whom a slot stands for, and is zero while it is free. The slot's number is its bell.
-// Threads  `tx` by any thread under `tx_lock`; the rest by the holder of the progress token.
+// Threads  `tx` by any thread within a TxScope; the rest by the holder of the progress token.
 // Life     kFree -> kRequested (connect(), any thread) -> kAwaitAnswer -> kAwaitWelcome -> kUp -> kFree      opener
 //          kFree -> kAwaitOffer -> kAwaitHello -> kAwaitConfirm -> kUp -> kFree                            acceptor
 //          From every state to kFree when it fails, is refused, times out or is dropped.
@@ -74,9 +74,11 @@ struct Tx {
 };
 
 struct alignas(kCacheLine) Link : LinkBase {
-    Mutex tx_lock;
-    Tx tx LINNET_GUARDED_BY(tx_lock);
-    std::atomic<std::uint64_t> tx_bytes{0};   // in the slot's life; written under tx_lock, read by anybody
+    Role tx_side;
+    Tx tx LINNET_GUARDED_BY(tx_side);
+    Mutex own_lock;                           // of tx, unless
+    std::atomic<Mutex*> lent_lock{nullptr};   // the sink's, under which it sends: while the link is up
+    std::atomic<std::uint64_t> tx_bytes{0};   // in the slot's life; written with tx, read by anybody
 
     // ---- token holder ----
     LinkState state{LinkState::kFree};
@@ -102,6 +104,42 @@ struct alignas(kCacheLine) Link : LinkBase {
         return state != LinkState::kAwaitOffer && state != LinkState::kAwaitHello && state != LinkState::kFree;
     }
     [[nodiscard]] SegmentHead& head() const noexcept { return *reinterpret_cast<SegmentHead*>(segment.bytes().data()); }
+};
+
+// The right to use a link's `tx`. Senders to one peer exclude each other already, if their sink lent its lock; then a sender has nothing to lock, and the
+// poller locks that.
+//
+// Proof. Of a link that is up `lent_lock` is constant: bring_up() sets it before tx.id, and end_link() takes tx.id back under it first. A sender knows the
+// link from on_link_up(), which comes after, and its sink hears of the end before another link gets the slot; so between those two every sender holds the lent
+// lock, and with it excludes the others and the poller. An id of before or after that finds another id, or none.
+class LINNET_SCOPED_CAPABILITY TxScope {
+public:
+    enum class Who : std::uint8_t { kSender, kPoller };
+    TxScope(Link& link, Who who) noexcept LINNET_ACQUIRE(link.tx_side) : lock_{lock_of(link, who)} { enter(); }
+    ~TxScope() LINNET_RELEASE() { leave(); }
+    TxScope(const TxScope&) = delete;
+    TxScope& operator=(const TxScope&) = delete;
+
+private:
+    static Mutex* lock_of(Link& link, Who who) noexcept
+    {
+        Mutex* const lent = link.lent_lock.load(std::memory_order_relaxed);
+        return lent == nullptr ? &link.own_lock : who == Who::kPoller ? lent : nullptr;
+    }
+    void enter() noexcept LINNET_NO_THREAD_SAFETY_ANALYSIS
+    {
+        if (lock_ != nullptr) {
+            lock_->lock();
+        }
+    }
+    void leave() noexcept LINNET_NO_THREAD_SAFETY_ANALYSIS
+    {
+        if (lock_ != nullptr) {
+            lock_->unlock();
+        }
+    }
+
+    Mutex* const lock_;
 };
 
 }   // namespace linnet::shm

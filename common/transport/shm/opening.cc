@@ -408,8 +408,9 @@ void ShmTransport::bring_up(Link& link) noexcept
     opening_.remove(link);
     const std::span<std::byte> segment = link.segment.bytes();
     link.rx.ring = RingReader{ring_of(segment, link.role, other(link.side))};
+    link.lent_lock.store(sink_->send_lock(link.peer), std::memory_order_relaxed);
     {
-        MutexLock lock{link.tx_lock};
+        TxScope tx_scope{link, TxScope::Who::kPoller};
         link.tx = Tx{};
         link.tx.id = link.id;
         link.tx.fd = link.fd.get();

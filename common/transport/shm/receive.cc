@@ -49,7 +49,7 @@ void ShmTransport::nonsense(Link& link, const char* what) noexcept
 
 void ShmTransport::tell_room(Link& link) noexcept
 {
-    MutexLock lock{link.tx_lock};
+    TxScope tx_scope{link, TxScope::Who::kPoller};
     if (link.tx.id == link.id) {
         link.tx.bells->set(link.tx.bell);
         announce(link.tx);

@@ -132,7 +132,7 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
         result.down = true;
         return result;
     }
-    MutexLock lock{link->tx_lock};
+    TxScope tx_scope{*link, TxScope::Who::kSender};
     Tx& tx = link->tx;
     if (tx.id != id || tx.broken) {
         result.down = true;
@@ -197,7 +197,7 @@ bool ShmTransport::offer(LinkId id, std::size_t bytes) noexcept
     if (link == nullptr) {
         return false;
     }
-    MutexLock lock{link->tx_lock};
+    TxScope tx_scope{*link, TxScope::Who::kSender};
     const bool can = link->tx.id == id && !link->tx.broken && link->tx.peer_pulls;
     if (can) {
         link->tx.count(bytes);
@@ -211,7 +211,7 @@ Status ShmTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<
     if (link == nullptr) {
         return Status::kPeerDown;
     }
-    MutexLock lock{link->tx_lock};
+    TxScope tx_scope{*link, TxScope::Who::kSender};
     Tx& tx = link->tx;
     if (tx.id != id || tx.broken) {
         return Status::kPeerDown;
@@ -244,7 +244,7 @@ unsigned ShmTransport::flush(Link& link) noexcept
     bool sent = false;
     bool notify = false;
     {
-        MutexLock lock{link.tx_lock};
+        TxScope tx_scope{link, TxScope::Who::kPoller};
         Tx& tx = link.tx;
         if (!tx.waiting) {
             return 0;

@@ -66,6 +66,7 @@ void ShmTransport::prepare(Link& link, Side side, LinkState state) noexcept
     link.trimmed = kNeverTrimmed;
     link.empty_then = false;
     link.rx = Rx{};
+    link.lent_lock.store(nullptr, std::memory_order_relaxed);
     opening_.add(link);
 }
 
@@ -124,7 +125,7 @@ void ShmTransport::end_link(Link& link, bool report, Status why, std::string_vie
     LinkEnd end{link.id, link.peer, link.role, link.up(), link.rx, nullptr, false};
     report = report && link.reported();
     {
-        MutexLock lock{link.tx_lock};   // after this no thread of ours writes into the segment
+        TxScope tx_scope{link, TxScope::Who::kPoller};   // after this no thread of ours writes into the segment
         end.cookie = link.tx.cookie;
         end.cookie_held = link.tx.cookie_held;
         link.tx = Tx{};
@@ -200,7 +201,7 @@ unsigned ShmTransport::handle(Link& link, unsigned budget) noexcept
     const LinkId id = link.id;
     bool broken = false;
     {
-        MutexLock lock{link.tx_lock};
+        TxScope tx_scope{link, TxScope::Who::kPoller};
         broken = link.tx.broken;
     }
     if (broken) {
@@ -357,7 +358,7 @@ bool ShmTransport::trim(Link& link) noexcept
             tell_room(link);
         }
     }
-    MutexLock lock{link.tx_lock};
+    TxScope tx_scope{link, TxScope::Who::kPoller};
     Tx& tx = link.tx;
     const bool writes = std::exchange(link.written_then, tx.ring.written()) != tx.ring.written();
     // The second time: the reader that has just said so looks once more.

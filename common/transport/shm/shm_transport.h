@@ -6,7 +6,7 @@
 //             receiving make no system call while both sides poll. Long bulk packets are read by the receiver straight out of the sender's memory where
 //             the system permits that, else copied twice, in pieces. The socket stays: it is the doorbell of a sleeper, and its end is the peer's death.
 // Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
-// Threads     As transport/transport.h says. Locks: Link::tx_lock and the table's, both leaves: neither is held during a sink call.
+// Threads     As transport/transport.h says. Locks: that of a link (TxScope) and the table's, both leaves: neither is held during a sink call.
 // Blocking    Never, except that reading another process's memory may wait for its pages.
 // Failure     open() answers a Status and logs why. connect() answers kUnreachable when nobody of that name is on this host: use another transport.
 //             A link ends once, by on_link_down(). What the peer writes into shared memory is checked; nonsense ends the link.
@@ -116,7 +116,7 @@ private:
     void end_body(Link& link) noexcept LINNET_REQUIRES(token_);
     void nonsense(Link& link, const char* what) noexcept LINNET_REQUIRES(token_);
     // Freed memory was published and the peer waits for it.
-    void tell_room(Link& link) noexcept LINNET_REQUIRES(token_) LINNET_EXCLUDES(link.tx_lock);
+    void tell_room(Link& link) noexcept LINNET_REQUIRES(token_) LINNET_EXCLUDES(link.tx_side);
 
     // ---- sending (send.cc) ----
     enum class Written : std::uint8_t { kAll, kPart, kNone, kBroken };
