@@ -3,6 +3,8 @@
 // EventSource: what the progress engine polls and sleeps on.
 #pragma once
 
+#include <cstdint>
+
 #include "base/clock.h"
 
 namespace linnet {
@@ -16,8 +18,13 @@ public:
     // One non-blocking pass; handle at most about `budget` packets. Returns the true number of events handled (0: nothing was there).
     virtual unsigned poll(unsigned budget) noexcept = 0;
 
-    // Looks for some 100 ns whether an arrival shows, if looking costs no more than reading memory. True: poll() will find it. For a caller that waits.
-    [[nodiscard]] virtual bool linger() noexcept { return false; }
+    // Looks for some 100 ns whether an arrival shows, if looking costs no more than reading memory; else does nothing. For a caller that waits.
+    enum class Linger : std::uint8_t {
+        kNever,     // it cannot, or has nowhere to look
+        kNothing,   // nothing came
+        kArrival,   // poll() will find it
+    };
+    [[nodiscard]] virtual Linger linger() noexcept { return Linger::kNever; }
 
     // A descriptor that is readable (level-triggered) whenever poll() would do something, or -1 when the source never needs one. Polled by
     // epoll only while somebody sleeps; costs nothing otherwise.

@@ -27,13 +27,16 @@ constexpr Nanos kEventSlice{100'000};
 // Passes in a row that may end behind the source that had events last, without asking the others: some microseconds.
 constexpr unsigned kFavoursInARow = 15;
 
+// A partner in shared memory answers a short message well within this; a message for another source waits at most so much longer, and only once.
+constexpr Nanos kLingerMost{1'000};
+
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
 
 }   // namespace
 
 ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
-    : config_{config}, clock_{clock}, stats_{stats}, log_{log}, token_{*this}
+    : config_{config}, clock_{clock}, stats_{stats}, log_{log}, token_{*this, barrier_}
 {
 }
 
@@ -97,6 +100,9 @@ Status ProgressEngine::start()
     if (const Status s = open_sets(); failed(s)) {
         return s;
     }
+    if (!barrier_.prepare()) {
+        LINNET_LOG(log_, kDebug, "no membarrier(2): letting go of the token takes a few nanoseconds longer");
+    }
     started_ = true;
     owner_pid_ = process_id();
     if (suspect_crowd(config_.local_ranks, usable_cpus())) {
@@ -127,6 +133,7 @@ Status ProgressEngine::start()
     away_ = scale_.ticks(kAway);
     slow_yield_ = scale_.ticks(kSlowYield);
     hold_age_ = scale_.ticks(config_.hold_time / 2);
+    linger_most_ = scale_.ticks(kLingerMost);
     {
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};
@@ -211,8 +218,8 @@ void ProgressEngine::let_go() noexcept
 
 // What is complete shall not wait for the other sources: the pass ends behind the one that completed something, and the next begins with the one after it.
 // Before all others comes the one that had events last: in a ping-pong it has the next one too. A pass that ended behind it asked nobody else, so
-// only a few such passes follow each other, and none while somebody waits for a pass over all.
-unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
+// only a few such passes follow each other, and none while somebody waits for a pass over all. Who waits for nothing else looks there a little longer.
+unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since) noexcept
 {
     finish_sources();
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
@@ -227,8 +234,12 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role) noexcept
     }
     if (asked != nullptr) {
         events = asked->poll(each);
+        if (events == 0 && waits_since != 0 && linger(*asked, waits_since)) {
+            events = asked->poll(each);
+        }
         if (completed_ || here_) {
             ++favours_;
+            linger_ = waits_since != 0 ? std::min(4 * linger_ + linger_most_ / 16, linger_most_) : linger_;
             tell_completed();
             return std::max(events, 1u);
         }

@@ -186,7 +186,8 @@ private:
     void arm() noexcept LINNET_EXCLUDES(token_);
     void wake_event_thread() noexcept;
     void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
-    unsigned pass(unsigned budget, StatsRole role) noexcept LINNET_REQUIRES(token_);
+    // `waits_since`: the caller has nothing else to do, and may linger; 0: it has.
+    unsigned pass(unsigned budget, StatsRole role, Ticks waits_since = 0) noexcept LINNET_REQUIRES(token_);
     unsigned pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
     void tell_completed() noexcept LINNET_REQUIRES(token_);
     bool prepare_sources() noexcept LINNET_REQUIRES(token_);   // false: there is work already
@@ -201,7 +202,8 @@ private:
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
     void give_way() noexcept;
     void still_here() noexcept;
-    [[nodiscard]] bool linger() noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
+    [[nodiscard]] bool linger(EventSource& source, Ticks since) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool patient(Ticks now) const noexcept
     {
         return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
@@ -249,7 +251,7 @@ private:
     Nanos spin_time_{0};
     Spin::Budget spin_budget_{};
     TickScale scale_;
-    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, hold_age_{0};
+    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, hold_age_{0}, linger_most_{0};
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
@@ -293,6 +295,7 @@ private:
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
     unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
+    Ticks linger_ LINNET_GUARDED_BY(token_){0};                              // how long to look there for the next one
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
     TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
@@ -304,6 +307,7 @@ private:
 
     Crowd crowd_;
     WaitList followers_;
+    ProcessBarrier barrier_;   // constant after start()
     Token token_;
 };
 

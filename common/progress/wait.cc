@@ -105,7 +105,9 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     if (!token_.try_take()) {
         return waits ? host_progress_second(budget, when) : 0;
     }
-    unsigned events = pass(budget, StatsRole::kPoller);
+    // Only in calls back to back: a host that computes between two has better things to do than to wait here.
+    const bool lingers = waits && when == WhenIdle::kSleep && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
+    unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {
         host_spin_.restart();
@@ -113,9 +115,6 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     } else if (waits && !config_.has_completions()) {
         switch (next_step_of_row(when == WhenIdle::kSleep)) {
             case Spin::Step::kPoll:
-                if (when == WhenIdle::kSleep && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && linger()) {
-                    events = pass(budget, StatsRole::kPoller);
-                }
                 break;
             case Spin::Step::kYield:
                 yield = true;
@@ -132,15 +131,27 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
                 break;
         }
     }
-    let_go();
+    tell_completed();
+    token_.release_soon();   // who leaves for a short time looks at no word afterwards
     if (yield) {
         give_way();
     }
     return events;
 }
 
-// The host only waits: where the last events came from, look a little longer, which is cheaper than to go all the way out and in again.
-bool ProgressEngine::linger() noexcept { return liveliest_ != nullptr && liveliest_->linger(); }
+// Where the last events came from the next one is due: a look there costs a few cycles, and a way over all sources, out to the host and in again a quarter
+// of a microsecond, in which an arrival goes unseen. For how long is learned: less with each look in vain, more with each arrival.
+bool ProgressEngine::linger(EventSource& source, Ticks since) noexcept
+{
+    EventSource::Linger found = source.linger();
+    while (found == EventSource::Linger::kNothing && read_ticks() - since < linger_) {
+        found = source.linger();
+    }
+    if (found != EventSource::Linger::kArrival) {
+        linger_ /= 2;
+    }
+    return found == EventSource::Linger::kArrival;
+}
 
 // The call was empty. Only calls back to back count: a host that computes between two tests has better things to do than to sleep.
 Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
@@ -233,7 +244,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
     Spin spin{spin_budget_};
     Ticks last = read_ticks();
     for (;;) {
-        const unsigned events = pass(0, StatsRole::kPoller);
+        const unsigned events = pass(0, StatsRole::kPoller, may_linger() ? last : 0);
         if (ready() || token_.wanted() || stopping_.load(std::memory_order_seq_cst)) {
             break;
         }

@@ -36,6 +36,8 @@ liblinnet_sys_la_SOURCES = \
     sys/packet_ring.h \
     sys/process.cc \
     sys/process.h \
+    sys/process_barrier.cc \
+    sys/process_barrier.h \
     sys/remote_process.cc \
     sys/remote_process.h \
     sys/system_clock.h \

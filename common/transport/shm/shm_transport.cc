@@ -317,7 +317,7 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
     return done;
 }
 
-bool ShmTransport::linger() noexcept
+EventSource::Linger ShmTransport::linger() noexcept
 {
     RoleScope token{token_};
     constexpr unsigned kLooks = 128;   // of a few cycles each
@@ -325,11 +325,11 @@ bool ShmTransport::linger() noexcept
     for (unsigned looks = 0; looks < kLooks && n != 0; looks += n) {
         for (unsigned i = 0; i < n; ++i) {
             if (hot_[i].rx.ring.ready()) {
-                return true;
+                return Linger::kArrival;
             }
         }
     }
-    return false;
+    return n != 0 ? Linger::kNothing : Linger::kNever;
 }
 
 // Links that did not open in time.

@@ -54,7 +54,7 @@ public:
 
     // EventSource
     unsigned poll(unsigned budget) noexcept override;
-    [[nodiscard]] bool linger() noexcept override;
+    [[nodiscard]] Linger linger() noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
     void finish_sleep() noexcept override;
