@@ -51,14 +51,14 @@ linnet_status_t entry(linnet_context_t* ctx, Body&& body) noexcept
     return c_boundary([&] { return body(*ctx->core); });
 }
 
-// The same for calls that may leave an operation open.
+// The same for calls that may leave an operation open; `bytes` long.
 template <class Body>
-linnet_status_t post_entry(linnet_context_t* ctx, Body&& body) noexcept
+linnet_status_t post_entry(linnet_context_t* ctx, std::uint64_t bytes, Body&& body) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
         c.enter();
         const Status s = body(c);
-        c.leave_post();
+        c.leave_post(bytes);
         return s;
     });
 }

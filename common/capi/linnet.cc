@@ -250,7 +250,7 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
         auto& r = make_request<proto::SendRequest>(request, send->data, send->done, send->done_arg);
         return settle(r, c.proto().send(**p, send_args(*send), r));
     };
-    return send->data.length <= kShort && send->data.pack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, post);
+    return send->data.length <= kShort && send->data.pack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, send->data.length, post);
 }
 
 linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
@@ -269,7 +269,7 @@ linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv
         auto& r = make_request<proto::RecvRequest>(request, recv->data, recv->done, recv->done_arg);
         return settle(r, c.proto().recv(from, recv->space, recv->match_bits, recv->ignore, r));
     };
-    return recv->data.length <= kShort && recv->data.unpack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, post);
+    return recv->data.length <= kShort && recv->data.unpack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, recv->data.length, post);
 }
 
 linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) noexcept
@@ -322,7 +322,7 @@ linnet_status_t linnet_probe_claim(linnet_context_t* ctx, const linnet_match_t* 
 
 linnet_status_t linnet_message_recv(linnet_context_t* ctx, linnet_message_t* message, const linnet_recv_t* recv, linnet_request_t* request) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {
+    return post_entry(ctx, recv->data.length, [&](core::Context& c) {
         if (message == nullptr || !aligned(request)) {
             return Status::kInvalid;
         }
@@ -348,7 +348,7 @@ linnet_status_t linnet_am_register(linnet_context_t* ctx, uint32_t id, linnet_am
 
 linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, linnet_request_t* request) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {
+    return post_entry(ctx, am->data.length, [&](core::Context& c) {
         const auto p = peer_of(c, am->peer);
         if (!p || !aligned(request) || am->id >= LINNET_AM_IDS || am->header_bytes > proto::kActiveHeaderMax ||
             am->data.length > proto::kActivePayloadMax) {

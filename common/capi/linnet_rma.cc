@@ -63,7 +63,7 @@ extern "C" {
 
 linnet_status_t linnet_region_open(linnet_context_t* ctx, const linnet_region_options_t* options, linnet_region_t** out) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {   // it leaves work open: that of peers, who may come at once
+    return post_entry(ctx, 0, [&](core::Context& c) {   // it leaves work open: that of peers, who may come at once
         if (options == nullptr || out == nullptr || options->size < sizeof *options) {
             return Status::kInvalid;
         }
@@ -108,7 +108,7 @@ linnet_status_t linnet_remote_register(linnet_context_t* ctx, linnet_remote_fn f
 
 linnet_status_t linnet_rma_write(linnet_context_t* ctx, const linnet_rma_t* rma, linnet_request_t* request) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {
+    return post_entry(ctx, rma->data.length, [&](core::Context& c) {
         const auto p = peer_of(c, rma->peer);
         if (!p || !aligned(request)) {
             return Status::kInvalid;
@@ -120,7 +120,7 @@ linnet_status_t linnet_rma_write(linnet_context_t* ctx, const linnet_rma_t* rma,
 
 linnet_status_t linnet_rma_read(linnet_context_t* ctx, const linnet_rma_t* rma, linnet_request_t* request) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {
+    return post_entry(ctx, rma->data.length, [&](core::Context& c) {
         const auto p = peer_of(c, rma->peer);
         if (!p || !aligned(request)) {
             return Status::kInvalid;
@@ -143,7 +143,7 @@ linnet_status_t linnet_atomic_valid(linnet_atomic_form_t form, linnet_atomic_op_
 
 linnet_status_t linnet_rma_atomic(linnet_context_t* ctx, const linnet_atomic_t* atomic, linnet_request_t* request) noexcept
 {
-    return post_entry(ctx, [&](core::Context& c) {
+    return post_entry(ctx, 0, [&](core::Context& c) {
         const auto p = peer_of(c, atomic->peer);
         if (!p || !aligned(request)) {
             return Status::kInvalid;

@@ -14,15 +14,19 @@ namespace linnet {
 // How a call of the host ended.
 enum class CallKind : std::uint8_t {
     kPost = 0,        // it started an operation
-    kCompleted = 1,   // it made progress, and completions were run
-    kEmpty = 2,       // it made progress, and nothing was complete
+    kLongPost = 1,    // one that takes long and needs this side meanwhile: a message beyond what is sent unasked
+    kCompleted = 2,   // it made progress, and completions were run
+    kEmpty = 3,       // it made progress, and nothing was complete
 };
-inline constexpr std::size_t kCallKinds = 3;
+inline constexpr std::size_t kCallKinds = 4;
 
 // A gap is the time between a leave and the next entry. Which gap follows depends on the kind of call and on how many calls of that
 // kind came in a row: of `4 x irecv, 4 x isend, compute, waitall` only the eighth post is followed by the long gap. So there is one
 // small counter for each (kind, position in the row); one long gap sets it, kForget short ones clear it. New places start at "long":
 // a needless wake-up of the event thread once costs less than a computation during which nobody progresses.
+//
+// A row of posts with a long one among them counts, from there on, in places of its own. Programs also exchange short messages, of which each gap is
+// short; in places shared with those the one long gap behind `isend of 1 MB, compute` would be forgotten before it comes again.
 //
 // Owner: the engine. Threads: any, relaxed: with several threads inside the waist the rows mix, and the guess is merely worse.
 // Blocking: never. Cannot fail.
@@ -34,18 +38,18 @@ public:
     // The host leaves now with a call of this kind. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
     {
-        const auto k = static_cast<std::size_t>(kind);
         const std::size_t before = place_.load(std::memory_order_relaxed);
-        const std::size_t place = before / kRow == k ? std::min(before + 1, k * kRow + kRow - 1) : k * kRow;
+        const std::size_t k = row_of(before, kind);
+        const std::size_t place = same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
         place_.store(place, std::memory_order_relaxed);
         return weight_[place].load(std::memory_order_relaxed) != 0;
     }
     // Asked inside a call of this kind: did another one precede it in the row, and will the next call come soon?
     [[nodiscard]] bool within_row(CallKind kind) const noexcept
     {
-        const auto k = static_cast<std::size_t>(kind);
         const std::size_t before = place_.load(std::memory_order_relaxed);
-        return before / kRow == k && weight_[std::min(before + 1, k * kRow + kRow - 1)].load(std::memory_order_relaxed) == 0;
+        const std::size_t k = row_of(before, kind);
+        return same_row(before, k) && weight_[std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1)].load(std::memory_order_relaxed) == 0;
     }
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
@@ -66,6 +70,18 @@ public:
     }
 
 private:
+    static constexpr auto kShortRow = static_cast<std::size_t>(CallKind::kPost);
+    static constexpr auto kLongRow = static_cast<std::size_t>(CallKind::kLongPost);
+    // A short post behind a long one goes on with its row, and a long one takes the row over.
+    static std::size_t row_of(std::size_t before, CallKind kind) noexcept
+    {
+        return kind == CallKind::kPost && before / kRow == kLongRow ? kLongRow : static_cast<std::size_t>(kind);
+    }
+    static bool same_row(std::size_t before, std::size_t k) noexcept
+    {
+        return before / kRow == k || (k == kLongRow && before / kRow == kShortRow);
+    }
+
     std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
     std::array<std::atomic<std::uint8_t>, kCallKinds * kRow + 1> weight_;
 };

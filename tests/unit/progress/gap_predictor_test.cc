@@ -66,6 +66,53 @@ TEST(GapPredictor, PlaceThatAlternatesStaysLong)
     }
 }
 
+// Computing alone, a transfer alone, both, with short receives around: of all posts only one in nine is followed by a computation.
+TEST(GapPredictor, LongPostIsNotForgottenAmongShortOnes)
+{
+    GapPredictor gaps;
+    const auto exchange = [&gaps] {
+        leave(gaps, CallKind::kPost, false);
+        leave(gaps, CallKind::kEmpty, false);
+        leave(gaps, CallKind::kCompleted, false);
+    };
+    for (int round = 0; round < 20; ++round) {
+        exchange();
+        exchange();
+        exchange();
+        leave(gaps, CallKind::kLongPost, false);
+        leave(gaps, CallKind::kCompleted, false);
+        exchange();
+        exchange();
+        const bool predicted = leave(gaps, CallKind::kLongPost, true);
+        EXPECT_TRUE(predicted || round == 0) << round;
+        leave(gaps, CallKind::kCompleted, false);
+        exchange();
+    }
+}
+
+TEST(GapPredictor, RowWithALongPostHasPlacesOfItsOwn)
+{
+    GapPredictor gaps;
+    for (int round = 0; round < 20; ++round) {
+        for (int post = 0; post < 3; ++post) {   // short rows, never followed by a long gap
+            const bool predicted = leave(gaps, CallKind::kPost, false);
+            EXPECT_TRUE(!predicted || round == 0) << post;
+        }
+        leave(gaps, CallKind::kCompleted, false);
+        leave(gaps, CallKind::kPost, false);
+        if (round > 0) {
+            EXPECT_TRUE(gaps.within_row(CallKind::kLongPost));
+        }
+        const bool long_one = leave(gaps, CallKind::kLongPost, false);   // the second of its row
+        if (round > 0) {
+            EXPECT_FALSE(gaps.within_row(CallKind::kPost));
+        }
+        EXPECT_TRUE(leave(gaps, CallKind::kPost, true)) << round;        // the third, and short: in the row of the long one
+        EXPECT_TRUE(!long_one || round == 0);
+        leave(gaps, CallKind::kCompleted, false);
+    }
+}
+
 TEST(GapPredictor, LearnsTheChangeFromShortToLongAfterOneMistake)
 {
     GapPredictor gaps;
