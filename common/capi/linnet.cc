@@ -250,7 +250,7 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
         auto& r = make_request<proto::SendRequest>(request, send->data, send->done, send->done_arg);
         return settle(r, c.proto().send(**p, send_args(*send), r));
     };
-    return send->data.length <= kShort && send->data.pack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, send->data.length, post);
+    return post_entry(ctx, send->data.length, post);   // it may have made a system call, which is no gap between two calls of the host: a row is known by gaps
 }
 
 linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
