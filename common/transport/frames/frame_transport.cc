@@ -22,6 +22,8 @@ constexpr std::size_t kFirstFragment = 32 * 1024;
 // Frames that a channel keeps for repetition, and that came too early. Touched from the end of a stack, so that only as many are in memory as are ever in use.
 constexpr std::size_t kTxFrames = 2048;
 constexpr std::size_t kRxFrames = 1024;
+// Lane frames to one acknowledgement of its own. A third of the window: it is a system call of the receiver's, and two more cover its way.
+constexpr std::uint32_t kAckEvery = flow::kLaneWindow / 3;
 // A refused frame is offered again after this, when nobody polls.
 constexpr Nanos kRefusedPause = std::chrono::microseconds{100};
 constexpr Nanos kPublishGap = std::chrono::milliseconds{1};
@@ -70,6 +72,7 @@ void FrameTransport::make_channel(unsigned number)
     config.trains_open = kBulkPackets;
     config.trains = 128;
     config.bulk_share = 1024;
+    config.ack_every = kAckEvery;
     config.crc = settings_.boolean(SettingId::kFrameCrc);
     config.quantum = std::min<unsigned>(ch->limits.burst, kBatch);
     ch->at_once = kBatch - kBatch % config.quantum;

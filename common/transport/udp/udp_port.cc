@@ -22,6 +22,8 @@ constexpr unsigned kMaxEpollGap = 16;
 // Without hot sockets: when so much time, in ticks of some GHz, has passed.
 constexpr Ticks kEpollPause = 5'000;
 constexpr std::size_t kMostEvidence = 64;
+// More runs are asked for after so many calls in a row that found all they had asked for: to ask for several costs more, also when there is none.
+constexpr unsigned kFullBeforeMore = 2;
 
 [[nodiscard]] bool queue_is_full(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == ENOMEM; }
 // What a kernel or a device says that cannot cut a run apart.
@@ -309,6 +311,7 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
             --hot_;
         }
         ch.ask = 1;
+        ch.full = 0;
         return false;
     }
     std::size_t bytes = 0;
@@ -336,7 +339,8 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
     ch.run_count = r.runs;
     ch.run = 0;
     ch.offset = 0;
-    ch.ask = r.runs == ask ? std::min(ask * 2, kRuns) : std::max(r.runs, 1u);
+    ch.full = r.runs == ask && ch.aim.blocks == 0 ? ch.full + 1 : 0;
+    ch.ask = ch.full > kFullBeforeMore ? std::min(ask * 2, kRuns) : std::max(r.runs, 1u);
     return true;
 }
 

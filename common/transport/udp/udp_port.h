@@ -84,6 +84,7 @@ private:
         unsigned run{0};            // the first that was not handed out whole
         std::size_t offset{0};      // in it
         unsigned ask{1};            // runs to read at once: as many as came lately
+        unsigned full{0};           // calls in a row that found as many as were asked for
         frames::Aim next_aim;       // of the next receive()
         frames::Aim aim;            // of the first of `runs`
         std::size_t aimed{0};       // frames of it whose payload lies there
