@@ -73,7 +73,7 @@ int Av::open(fid_domain* domain, fi_av_attr* attr, fid_av** out, void* context) 
 int Av::close_fid(struct fid* f) noexcept
 {
     Av& av = object<Av, fid_av>(f);
-    if (av.users_.load() != 0) {
+    if (av.users.load() != 0) {
         return -FI_EBUSY;
     }
     if (av.eq_ != nullptr) {
@@ -106,7 +106,6 @@ int Av::attach(Endpoint& endpoint)
         }
     }
     endpoints_.push_back(&endpoint);
-    ++users_;
     return FI_SUCCESS;
 }
 
@@ -116,7 +115,6 @@ void Av::detach(Endpoint& endpoint) noexcept
     const auto at = std::find(endpoints_.begin(), endpoints_.end(), &endpoint);
     if (at != endpoints_.end()) {
         endpoints_.erase(at);
-        --users_;
     }
 }
 

@@ -27,6 +27,8 @@ public:
     // An enabled endpoint knows all addresses of its vector, those of later too.
     int attach(Endpoint& endpoint);
     void detach(Endpoint& endpoint) noexcept;
+    // Endpoints that are bound to it keep it from being closed.
+    std::atomic<unsigned> users{0};
 
 private:
     struct Slot {
@@ -63,7 +65,6 @@ private:
     Domain& domain_;
     bool asynchronous_;
     Eq* eq_{nullptr};
-    std::atomic<unsigned> users_{0};
     std::mutex lock_;
     std::vector<Slot> slots_;             // guarded by lock_, as are the next two
     std::size_t free_from_{0};            // no slot below is free

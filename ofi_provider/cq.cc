@@ -201,17 +201,18 @@ ssize_t Cq::wait_and_take(void* to, std::size_t count, fi_addr_t* from, int time
 {
     using Clock = std::chrono::steady_clock;
     const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
-    // Signals that nobody was told of yet count for one who comes now.
+    const unsigned signals = signals_.load(std::memory_order_seq_cst);
     const auto enough = [&] { return count_.load(std::memory_order_seq_cst) >= threshold; };
-    const auto ready = [&] { return enough() || signals_.load(std::memory_order_seq_cst) != 0; };
+    const auto signaled = [&] { return unheard_.load(std::memory_order_seq_cst) || signals_.load(std::memory_order_seq_cst) != signals; };
+    const auto ready = [&] { return enough() || signaled(); };
     for (;;) {
         const bool there = enough() || (has_events() && Clock::now() >= deadline);
         const ssize_t n = there ? take(to, count, from) : -FI_EAGAIN;
         if (n != -FI_EAGAIN) {
             return n;
         }
-        unsigned pending = signals_.load(std::memory_order_seq_cst);
-        if (pending != 0 && signals_.compare_exchange_strong(pending, pending - 1, std::memory_order_seq_cst)) {
+        if (signaled()) {
+            unheard_.store(false, std::memory_order_seq_cst);
             return -FI_EAGAIN;
         }
         if (Clock::now() >= deadline) {
@@ -247,7 +248,8 @@ int Cq::signal(fid_cq* f) noexcept
     if (!cq.can_sleep()) {
         return -FI_EINVAL;
     }
-    cq.signals_.store(1, std::memory_order_seq_cst);
+    cq.unheard_.store(true, std::memory_order_seq_cst);
+    cq.signals_.fetch_add(1, std::memory_order_seq_cst);
     cq.wake();
     return FI_SUCCESS;
 }

@@ -69,7 +69,8 @@ private:
     std::vector<CqEntry> ring_;            // guarded by lock_, a power of two
     std::size_t head_{0};                  // guarded by lock_: of the oldest; wraps with the ring
     std::atomic<std::size_t> count_{0};    // written under lock_
-    std::atomic<unsigned> signals_{0};     // fi_cq_signal()
+    std::atomic<unsigned> signals_{0};     // calls of fi_cq_signal(): all who wait return
+    std::atomic<bool> unheard_{false};     // nobody has returned for the last one yet: who comes now does
     bool overrun_{false};                  // guarded by lock_
 };
 

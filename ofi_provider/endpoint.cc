@@ -200,6 +200,9 @@ void Endpoint::release() noexcept
     if (eq_ != nullptr) {
         --eq_->users;
     }
+    if (av_ != nullptr) {
+        --av_->users;
+    }
     --domain_.users;
     delete this;
 }
@@ -219,6 +222,7 @@ int Endpoint::bind(struct fid* what, std::uint64_t flags)
                 return -FI_EINVAL;
             }
             av_ = &object<Av, fid_av>(what);
+            ++av_->users;
             return FI_SUCCESS;
         case FI_CLASS_EQ:
             if (flags != 0 || eq_ != nullptr) {

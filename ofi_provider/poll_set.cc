@@ -57,12 +57,16 @@ int PollSet::poll(fid_poll* f, void** contexts, int count) noexcept
         auto& set = static_cast<PollSet&>(*f);
         const std::lock_guard guard{set.lock_};
         int n = 0;
-        for (struct fid* member : set.members_) {
+        const std::size_t all = set.members_.size();
+        std::size_t looked = 0;
+        for (; looked < all && n < count; ++looked) {   // a counter that was looked at and not told of would be forgotten
+            struct fid* const member = set.members_[(set.next_ + looked) % all];
             const bool due = member->fclass == FI_CLASS_CQ ? object<Cq, fid_cq>(member).poll() : object<Counter, fid_cntr>(member).poll();
-            if (due && n < count) {
+            if (due) {
                 contexts[n++] = member->context;
             }
         }
+        set.next_ = all == 0 ? 0 : (set.next_ + looked) % all;   // who finds no room is the first the next time
         return n;
     });
 }

@@ -26,7 +26,8 @@ private:
 
     Domain& domain_;
     std::mutex lock_;
-    std::vector<struct fid*> members_;   // guarded by lock_
+    std::vector<struct fid*> members_;   // guarded by lock_, as is the next
+    std::size_t next_{0};                // of them, whom to look at first
 };
 
 }   // namespace linnet::ofi

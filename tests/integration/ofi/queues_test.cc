@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "integration/ofi/node.h"
@@ -150,6 +151,36 @@ TEST(CompletionQueue, BlockingReadEndsWithACompletionATimeoutOrASignal)
     });
 }
 
+TEST(LinnetCompletionQueue, SignalEndsTheWaitOfEveryThread)
+{
+    two_processes(
+        [](Friend&) {
+            Node n{{.wait = FI_WAIT_UNSPEC}};
+            std::vector<std::thread> waiters;
+            for (int i = 0; i < 3; ++i) {
+                waiters.emplace_back([&] {
+                    fi_cq_tagged_entry e{};
+                    EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 30000), -FI_EAGAIN);
+                });
+            }
+            const auto begin = Clock::now();
+            std::this_thread::sleep_for(200ms);
+            EXPECT_EQ(fi_cq_signal(n.rx), 0);
+            for (std::thread& t : waiters) {
+                t.join();
+            }
+            EXPECT_LT(Clock::now() - begin, 10s);
+            fi_cq_tagged_entry e{};
+            EXPECT_EQ(fi_cq_signal(n.rx), 0);   // for whoever comes next, once
+            EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 30000), -FI_EAGAIN);
+            EXPECT_LT(Clock::now() - begin, 10s);
+            const auto again = Clock::now();
+            EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 50), -FI_EAGAIN);
+            EXPECT_GE(Clock::now() - again, 40ms);
+        },
+        [](Friend&) {});
+}
+
 TEST(CompletionQueue, DescriptorIsReadableWhenThereIsSomethingToRead)
 {
     constexpr int kRounds = 20;
@@ -227,6 +258,7 @@ TEST(CompletionQueue, CannotBeClosedWhileAnEndpointNamesIt)
     two_processes([](Friend&) {
         Node n;
         EXPECT_EQ(fi_close(&n.rx->fid), -FI_EBUSY);
+        EXPECT_EQ(fi_close(&n.av->fid), -FI_EBUSY);
         EXPECT_EQ(fi_close(&n.domain->fid), -FI_EBUSY);
         EXPECT_EQ(fi_close(&n.fabric->fid), -FI_EBUSY);
     }, [](Friend&) {});
@@ -319,6 +351,50 @@ TEST(LinnetProgress, LongMessageArrivesWhileTheReceiverComputes)
             EXPECT_EQ(n.next(n.rx).len, in.size());
             EXPECT_EQ(in, pattern(in.size(), 1));
         });
+}
+
+TEST(LinnetPollSet, CounterThatFindsNoRoomIsToldTheNextTime)
+{
+    two_processes(
+        [](Friend&) {
+            Node n;
+            fid_poll* set = nullptr;
+            fi_poll_attr attr{};
+            ASSERT_EQ(fi_poll_open(n.domain, &attr, &set), 0);
+            fid_cntr* counters[3] = {};
+            fi_cntr_attr counter_attr{};
+            for (fid_cntr*& c : counters) {
+                ASSERT_EQ(fi_cntr_open(n.domain, &counter_attr, &c, &c), 0);
+                EXPECT_EQ(fi_poll_add(set, &c->fid, 0), 0);
+                EXPECT_EQ(fi_cntr_add(c, 1), 0);
+            }
+            void* told[4] = {};
+            for (int i = 0; i < 3; ++i) {
+                EXPECT_EQ(fi_poll(set, &told[i], 1), 1);
+            }
+            std::sort(told, told + 3);
+            for (int i = 0; i < 3; ++i) {
+                EXPECT_EQ(told[i], static_cast<void*>(&counters[i]));
+            }
+            EXPECT_EQ(fi_poll(set, told, 4), 0);
+            EXPECT_EQ(fi_close(&set->fid), 0);
+            for (fid_cntr* const c : counters) {
+                EXPECT_EQ(fi_close(&c->fid), 0);
+            }
+        },
+        [](Friend&) {});
+}
+
+TEST(LinnetEndpoint, VectorOfAnEndpointThatIsNotEnabledYetCannotBeClosed)
+{
+    two_processes(
+        [](Friend&) {
+            Node n{{}, false};
+            EXPECT_EQ(fi_close(&n.av->fid), -FI_EBUSY);
+            n.enable();
+            EXPECT_EQ(fi_close(&n.av->fid), -FI_EBUSY);
+        },
+        [](Friend&) {});
 }
 
 TEST(LinnetErrors, DeadPeerEndsItsOperationsAndIsNoReasonToTryAgain)
