@@ -2,8 +2,8 @@
 # Copyright (c) 2026 the Linnet authors
 # integration: MPI programs over the installed component; make installcheck
 
-integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh
-dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh
+integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh
+dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh
 EXTRA_DIST += \
     integration/run_mpi.py \
     integration/mpi/cancel.c \
@@ -27,6 +27,7 @@ EXTRA_DIST += \
     integration/mpi/persistent.c \
     integration/mpi/probes.c \
     integration/mpi/reload.c \
+    integration/mpi/rma.c \
     integration/mpi/self.c \
     integration/mpi/spawn.c \
     integration/mpi/testing.c \

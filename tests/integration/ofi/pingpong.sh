@@ -29,7 +29,7 @@ received() { "$lab" exec -n "$name" h0 -- sed -n 's/^ *eth0: *\([0-9]*\) .*/\1/p
 
 # over TRANSPORTS MODE: rows of every size, checked byte by byte, that crossed the cable.
 over() {
-    export FI_LINNET_TRANSPORTS=$1
+    export FI_LINNET_TRANSPORTS="$1"
     before=$(received)
     timeout 50 "$lab" exec -n "$name" h0 -- fi_pingpong -e rdm -m "$2" -c -I 20 -p linnet >/dev/null 2>&1 &
     server=$!
