@@ -18,6 +18,9 @@ public:
     // One non-blocking pass; handle at most about `budget` packets. Returns the true number of events handled (0: nothing was there).
     virtual unsigned poll(unsigned budget) noexcept = 0;
 
+    // The last poll() took so little time that nobody needs to know when it ended: well under a microsecond.
+    [[nodiscard]] bool was_brief() const noexcept { return brief_; }
+
     // Looks for some 100 ns whether an arrival shows, if looking costs no more than reading memory; else does nothing. For a caller that waits.
     enum class Linger : std::uint8_t {
         kNever,     // it cannot, or has nowhere to look
@@ -36,6 +39,9 @@ public:
 
     // When poll() must run at the latest (a connect timeout, a delayed acknowledgement); TimePoint::max() for never.
     [[nodiscard]] virtual TimePoint next_timer() const noexcept { return TimePoint::max(); }
+
+protected:
+    bool brief_{false};   // poll() may set it
 };
 
 }   // namespace linnet

@@ -239,6 +239,7 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
         }
         if (completed_ || here_) {
             ++favours_;
+            stamp_is_fresh_.store(waits_since != 0 && asked->was_brief(), std::memory_order_relaxed);
             linger_ = waits_since != 0 ? std::min(4 * linger_ + linger_most_ / 16, linger_most_) : linger_;
             tell_completed();
             return std::max(events, 1u);
@@ -359,7 +360,9 @@ void ProgressEngine::enter() noexcept { came_back(read_ticks() | 1); }
 void ProgressEngine::leave(CallKind kind) noexcept
 {
     // A post may take long too: the first fragment of a large message is sent within it.
-    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
+    const Ticks now = stamp_is_fresh_.load(std::memory_order_relaxed) ? stamp_.load(std::memory_order_relaxed) : read_ticks();
+    stamp_is_fresh_.store(false, std::memory_order_relaxed);
+    stamp_.store(now & ~Ticks{1}, std::memory_order_relaxed);
     goes(kind);
 }
 

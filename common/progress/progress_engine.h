@@ -255,6 +255,7 @@ private:
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
+    std::atomic<bool> stamp_is_fresh_{false};           // a thread that waited looked at the time, and then found at once what it waited for
     std::atomic<Ticks> last_gap_{0};
     std::atomic<Ticks> event_busy_at_leave_{0};
     std::atomic<Ticks> patient_until_{0};

@@ -144,8 +144,9 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
 bool ProgressEngine::linger(EventSource& source, Ticks since) noexcept
 {
     EventSource::Linger found = source.linger();
-    while (found == EventSource::Linger::kNothing && read_ticks() - since < linger_) {
-        found = source.linger();
+    for (Ticks now = since; found == EventSource::Linger::kNothing && now - since < linger_; found = source.linger()) {
+        now = read_ticks();
+        stamp_.store(now | 1, std::memory_order_relaxed);
     }
     if (found != EventSource::Linger::kArrival) {
         linger_ /= 2;

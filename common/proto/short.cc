@@ -15,6 +15,7 @@ bool Proto::send_short(Peer& peer, const SendArgs& args, std::span<const std::by
     static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kShort);
     const bool beside_head = sizeof(TxBlock) + kHead + payload.size() <= TxBlock::kSmall;
     MutexLock guard{peer.lock};
+    session::SessionLayer::about_to_send(peer);
     if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) {
         return false;
     }

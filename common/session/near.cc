@@ -34,6 +34,7 @@ void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept
         s.blocked_ = true;
         return;
     }
+    s.next_line_ = r.next;
     s.unsent_ = nullptr;
     s.link_taken_ = s.written_ = m.number;
     if (after(m.number, s.taken_.load(std::memory_order_relaxed))) {

@@ -19,6 +19,16 @@ inline void cpu_pause() noexcept
 #endif
 }
 
+// The line at `p` will be written soon: have it here, and nowhere else, by then. Any address, also none.
+inline void fetch_to_write(const void* p) noexcept
+{
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));   // the built-in function takes it for reading, unless told of the processor
+#else
+    __builtin_prefetch(p, 1);
+#endif
+}
+
 // One per wait, on the stack of the waiting thread. Blocking: wait() pauses for the first kSpins calls and yields the processor
 // in every later one, because what we wait for may itself wait for our core. Cannot fail.
 //

@@ -159,6 +159,9 @@ public:
     // sequence is zero.
     [[nodiscard]] bool empty() noexcept { return freed() == slot_ && freed_data_ == data_ && slot_ != UINT32_MAX; }
 
+    // Where the next record will be written first.
+    [[nodiscard]] const void* next() const noexcept { return &view_.slots[slot_ % kRingSlots]; }
+
     // Records written, and of these those that the reader is done with.
     [[nodiscard]] std::uint32_t written() const noexcept { return slot_; }
     [[nodiscard]] std::uint32_t freed() noexcept

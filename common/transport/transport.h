@@ -60,6 +60,7 @@ struct SendResult {
     std::size_t taken{0};      // packets of the batch, from the front, that the link now owns
     bool all_written{false};   // every byte of the taken ones left this process: their memory is not referenced any more
     bool down{false};          // the link is gone; on_link_down() comes or came. taken then says nothing
+    const void* next{nullptr}; // where in this process's memory the next packet will be written first; null: nowhere
 };
 
 // Where a packet's payload goes. Bytes beyond `room` are read and discarded. `cookie` comes back in the end call.

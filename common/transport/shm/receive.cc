@@ -79,6 +79,7 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
         }
         const std::size_t size = record.inline_bytes.size() + record.data.size();
         bytes += size;
+        moved_ += size;
         rx_counters_.add(Counter::kShmRxBytes, size);
         if (record.kind == kMore) {
             body_record(link, record);
@@ -201,6 +202,7 @@ Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address,
         LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u: %s", bytes, link.process.pid(), errno_text(r.error));
         return Status::kIo;
     }
+    moved_ += bytes;
     rx_counters_.add(Counter::kShmRxBytes, bytes);
     rx_counters_.add(Counter::kShmPulledBytes, bytes);
     return Status::kOk;

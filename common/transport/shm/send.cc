@@ -149,6 +149,7 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
             tx.count(p.head.size() + p.payload.size());
             announce(tx);
             result.taken = 1;
+            result.next = tx.ring.next();
             return result;
         }
     }
@@ -165,6 +166,7 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
     if (result.taken != 0) {
         announce(tx);
     }
+    result.next = tx.ring.next();
     result.all_written = written != Written::kPart;
     tx.notify = tx.notify || written != Written::kAll;
     return result;

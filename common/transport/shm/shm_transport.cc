@@ -281,6 +281,8 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
         return 0;
     }
     polling_ = true;
+    moved_ = 0;
+    brief_ = false;
     unsigned done = hot_.each([&](Link& link) {
         token_.assert_held();
         return receive(link, budget);
@@ -294,6 +296,7 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
     });
     if (!ask_now_ && (done == 0 || opening_.empty()) && ++passes_ < kPassesPerTick && !hot_.empty()) {
         polling_ = false;   // even the time costs a tenth of such a pass
+        brief_ = moved_ <= kBriefMax;
         links_.recycle();
         return done;
     }

@@ -67,6 +67,7 @@ private:
     static constexpr std::uint64_t kListenerTag = 0;   // epoll data that are no LinkId: generations start at 1
     static constexpr std::uint64_t kDoorbellTag = 1;
     static constexpr unsigned kMaxHot = 16;
+    static constexpr std::size_t kBriefMax = 2048;     // a pass that received no more has taken next to no time
     static constexpr std::size_t kWholeMax = 1024;     // packets up to this are handed up whole, from a copy that nobody else can change
 
     // ---- table (shm_transport.cc) ----
@@ -161,6 +162,7 @@ private:
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at
     bool polling_ LINNET_GUARDED_BY(token_){false};
+    std::size_t moved_ LINNET_GUARDED_BY(token_){0};       // bytes received in this pass
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet
     alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
