@@ -23,7 +23,7 @@ inline void cpu_pause() noexcept
 inline void fetch_to_write(const void* p) noexcept
 {
 #if defined(__x86_64__)
-    asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));   // the built-in function takes it for reading, unless told of the processor
+    asm volatile("prefetchw (%0)" : : "r"(p));   // the built-in function takes it for reading, unless told of the processor
 #else
     __builtin_prefetch(p, 1);
 #endif
