@@ -76,6 +76,9 @@ Machine::Ahead Machine::ahead() const noexcept
         if (t == nullptr || !t->landing_known || !BulkRx::in_row(*t)) {
             continue;
         }
+        if (t->to == nullptr) {
+            return {};   // what comes is thrown away
+        }
         const std::size_t from = std::size_t{t->frontier} * t->block_bytes;
         const std::size_t room = t->landed() > from ? t->landed() - from : 0;
         return {t->to + from, t->block_bytes, static_cast<unsigned>(room / t->block_bytes), t->frontier, t->number, c->own_wire_id};

@@ -32,7 +32,13 @@ EXTRA_DIST += support/tsan.supp
 # pch.h in each folder of -I, and takes it only if it was made with the same options. (-w: of `#pragma once` in a main file.)
 AM_CXXFLAGS += -include support/pch.h
 BUILT_SOURCES += support/pch.h.gch
-CLEANFILES += support/pch.h.gch
-support/pch.h.gch: support/pch.h $(top_builddir)/config.status
+CLEANFILES += support/pch.h.gch support/pch.flags
+# `make CXXFLAGS=...` is a change of options too.
+support/pch.flags: always
+	@$(MKDIR_P) support
+	@echo '$(CXXFLAGS)' | cmp -s - $@ 2>/dev/null || echo '$(CXXFLAGS)' >$@
+always:
+.PHONY: always
+support/pch.h.gch: support/pch.h support/pch.flags $(top_builddir)/config.status
 	@$(MKDIR_P) support
 	$(AM_V_CXX)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(LINNET_CXXFLAGS) $(CXXFLAGS) -w -x c++-header -o $@ $<

@@ -32,7 +32,7 @@ TEST(EpollSet, TellsWhichDescriptorIsReadyByItsData)
     EXPECT_EQ(f.set.wait(f.events, Nanos{0}), 0u);
     f.a.signal();
     ASSERT_EQ(f.set.wait(f.events, EpollSet::kForever), 1u);
-    EXPECT_EQ(f.events[0].data.u64, 0x1111'2222'3333'4444u);
+    EXPECT_EQ(std::uint64_t{f.events[0].data.u64}, 0x1111'2222'3333'4444u);   // by value: an epoll_event is packed
     f.b.signal();
     EXPECT_EQ(f.set.wait(f.events, Nanos{1}), 2u);
     EXPECT_EQ(f.set.wait(std::span{f.events}.first(1), Nanos{0}), 1u);   // no more than there is room for
@@ -47,7 +47,7 @@ TEST(EpollSet, ModifyChangesInterestAndData)
     EXPECT_EQ(f.set.wait(f.events, Nanos{0}), 0u);
     ASSERT_EQ(f.set.modify(f.a.get(), EPOLLIN, 2, test_log()), Status::kOk);
     ASSERT_EQ(f.set.wait(f.events, Nanos{0}), 1u);
-    EXPECT_EQ(f.events[0].data.u64, 2u);
+    EXPECT_EQ(std::uint64_t{f.events[0].data.u64}, 2u);
 }
 
 TEST(EpollSet, RemovedDescriptorIsSilent)
