@@ -82,12 +82,18 @@ void prepare(::msghdr& m, UdpRunIn& run, iovec& piece, ReceiveControl& control) 
     m.msg_controllen = control.bytes.size();
 }
 
+// Of an address that the kernel wrote.
+void set_length(RawAddress& address, std::size_t bytes) noexcept
+{
+    address.bytes = static_cast<std::uint32_t>(std::min(bytes, sizeof address.sockaddr));
+    std::memset(reinterpret_cast<std::byte*>(address.sockaddr.data()) + address.bytes, 0, sizeof address.sockaddr - address.bytes);
+}
+
 void finish(const ::msghdr& m, std::size_t bytes, UdpRunIn& run, UdpReceived& all) noexcept
 {
     run.bytes = bytes;
     run.segment = bytes;
-    run.from.bytes = static_cast<std::uint32_t>(std::min<std::size_t>(m.msg_namelen, sizeof run.from.sockaddr));
-    std::memset(reinterpret_cast<std::byte*>(run.from.sockaddr.data()) + run.from.bytes, 0, sizeof run.from.sockaddr - run.from.bytes);
+    set_length(run.from, m.msg_namelen);
     for (::cmsghdr* c = m.msg_controllen != 0 ? CMSG_FIRSTHDR(&m) : nullptr; c != nullptr; c = CMSG_NXTHDR(const_cast<::msghdr*>(&m), c)) {
         if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
             int segment = 0;
@@ -250,6 +256,22 @@ UdpReceived udp_receive(int fd, std::span<UdpRunIn> runs) noexcept
         finish(messages[result.runs].msg_hdr, messages[result.runs].msg_len, runs[result.runs], result);
     }
     result.error = result.runs < runs.size() ? EAGAIN : 0;
+    return result;
+}
+
+UdpReceived udp_receive_uncut(int fd, UdpRunIn& run) noexcept
+{
+    UdpReceived result;
+    socklen_t length = sizeof run.from.sockaddr;
+    const ssize_t n = ::recvfrom(fd, run.buffer, run.room, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(run.from.sockaddr.data()), &length);
+    if (n < 0) {
+        result.error = errno;
+        return result;
+    }
+    set_length(run.from, length);
+    run.bytes = static_cast<std::size_t>(n);
+    run.segment = 0;
+    result.runs = 1;
     return result;
 }
 

@@ -75,6 +75,8 @@ struct UdpReceived {
 };
 // At most kUdpRunsAtOnce.
 [[nodiscard]] UdpReceived udp_receive(int fd, std::span<UdpRunIn> runs) noexcept;
+// One run, to its buffer, for less: the kernel tells neither where it is to be cut (`segment` is 0) nor drops.
+[[nodiscard]] UdpReceived udp_receive_uncut(int fd, UdpRunIn& run) noexcept;
 
 // The next error that the network reported for a datagram of ours; false: none.
 [[nodiscard]] bool udp_error(int fd, InetAddress& to, int& error) noexcept;

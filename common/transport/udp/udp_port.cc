@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sys/error.h"
+#include "wire/frame.h"
 
 namespace linnet::udp {
 
@@ -294,13 +295,26 @@ void UdpPort::gather(unsigned channel) noexcept { put_together(channels_[channel
 
 // ---- sockets ----
 
+// What the kernel joined has frames of one length, but the last; the first says its own. If it lies, what is cut wrong is no frame, and dropped as such.
+std::size_t UdpPort::segment_of(const UdpRunIn& run) noexcept
+{
+    wire::FrameHead head;
+    if (run.bytes < sizeof head) {
+        return run.bytes;
+    }
+    std::memcpy(&head, run.buffer, sizeof head);
+    const std::size_t mac = (head.flags.get() & wire::frame_flag::kMac) != 0 ? wire::kMacBytes : 0;
+    return std::min(run.bytes, sizeof head + mac + head.bytes.get());
+}
+
 // True: something came. `most`: frames that are asked for.
 bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
 {
     socket.ready = false;
     take_aim(ch, most);
     const unsigned ask = ch.aim.blocks != 0 ? 1 : ch.ask;
-    const UdpReceived r = udp_receive(socket.fd.get(), std::span{ch.runs}.first(ask));
+    const bool uncut = ask == 1 && ch.aim.blocks == 0;
+    const UdpReceived r = uncut ? udp_receive_uncut(socket.fd.get(), ch.runs[0]) : udp_receive(socket.fd.get(), std::span{ch.runs}.first(ask));
     rx_counters_.add(Counter::kUdpRxCalls);
     if (r.runs == 0) {
         if (r.error != EAGAIN && r.error != EWOULDBLOCK && r.error != EINTR) {
@@ -313,6 +327,9 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
         ch.ask = 1;
         ch.full = 0;
         return false;
+    }
+    if (uncut) {
+        ch.runs[0].segment = segment_of(ch.runs[0]);
     }
     std::size_t bytes = 0;
     for (const UdpRunIn& run : std::span{ch.runs}.first(r.runs)) {

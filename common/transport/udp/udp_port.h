@@ -104,6 +104,7 @@ private:
     unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
     void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     void ask_epoll() noexcept;
+    [[nodiscard]] static std::size_t segment_of(const UdpRunIn& run) noexcept;
     [[nodiscard]] bool read(Channel& ch, Socket& socket, std::size_t most) noexcept;
     static void take_aim(Channel& ch, std::size_t most) noexcept;
     static void check_aim(Channel& ch) noexcept;
