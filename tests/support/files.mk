@@ -38,7 +38,6 @@ support/pch.flags: always
 	@$(MKDIR_P) support
 	@echo '$(CXXFLAGS)' | cmp -s - $@ 2>/dev/null || echo '$(CXXFLAGS)' >$@
 always:
-.PHONY: always
 support/pch.h.gch: support/pch.h support/pch.flags $(top_builddir)/config.status
 	@$(MKDIR_P) support
 	$(AM_V_CXX)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(LINNET_CXXFLAGS) $(CXXFLAGS) -w -x c++-header -o $@ $<
