@@ -44,7 +44,14 @@ bool within(const char* attribute, std::uint64_t wanted, std::uint64_t offered)
 }
 bool at_most(const char* attribute, std::size_t wanted, std::size_t offered) { return wanted <= offered || refuse(attribute, wanted, offered); }
 
-Info make_offer()
+// Before 1.5 mr_mode was an enumeration, where the provider chose if the application did not; 1.5 made it bits, of which we need none.
+int mr_mode_for(int wanted, std::uint32_t version) noexcept
+{
+    const int choice = FI_VERSION_LT(version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
+    return wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ? wanted : choice;
+}
+
+Info make_offer(std::uint32_t version)
 {
     Info i{fi_allocinfo()};
     if (i == nullptr) {
@@ -80,6 +87,7 @@ Info make_offer()
     d.data_progress = FI_PROGRESS_AUTO;
     d.resource_mgmt = FI_RM_ENABLED;
     d.av_type = FI_AV_TABLE;
+    d.mr_mode = mr_mode_for(FI_MR_UNSPEC, version);
     d.mr_key_size = sizeof(std::uint64_t);
     d.cq_data_size = kCqDataBytes;
     d.cq_cnt = d.ep_cnt = d.tx_ctx_cnt = d.rx_ctx_cnt = d.cntr_cnt = kObjects;
@@ -90,6 +98,7 @@ Info make_offer()
     d.caps = kDomainCaps;
     i->fabric_attr->name = ::strdup(kName);
     i->fabric_attr->prov_version = provider.version;
+    i->fabric_attr->api_version = version;
     return i;
 }
 
@@ -115,7 +124,8 @@ bool take_caps(const fi_info& hints, fi_info& offer)
     };
     const std::uint64_t direction = directions(FI_MSG | FI_TAGGED, kMessageModifiers) | directions(kRmaCaps, kRmaModifiers);
     offer.caps = (hints.caps & (kPrimaryCaps | kSecondaryCaps)) | direction | kDomainCaps;
-    const auto side = [&](std::uint64_t own, std::uint64_t modifiers) { return (direction & modifiers) != 0 ? offer.caps & own : 0; };
+    // Hints that name no operation close neither side: FI_DIRECTED_RECV alone is a receiver's.
+    const auto side = [&](std::uint64_t own, std::uint64_t modifiers) { return direction == 0 || (direction & modifiers) != 0 ? offer.caps & own : 0; };
     offer.tx_attr->caps = side(kTxCaps, FI_SEND | FI_READ | FI_WRITE);
     offer.rx_attr->caps = side(kRxCaps, FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE);
     return true;
@@ -172,9 +182,6 @@ bool take_ep(const fi_ep_attr& want, const fi_info& offer)
            (want.auth_key_size == 0 || refuse("ep_attr->auth_key_size", want.auth_key_size, 0));
 }
 
-// Before 1.5 mr_mode was an enumeration; 1.5 made it bits, of which we need none.
-int mr_mode_for(int wanted) noexcept { return wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ? wanted : 0; }
-
 bool take_domain(const fi_domain_attr& want, fi_info& offer)
 {
     fi_domain_attr& d = *offer.domain_attr;
@@ -201,7 +208,7 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
     d.data_progress = want.data_progress != FI_PROGRESS_UNSPEC ? want.data_progress : d.data_progress;
     d.resource_mgmt = want.resource_mgmt != FI_RM_UNSPEC ? want.resource_mgmt : d.resource_mgmt;
     d.av_type = want.av_type != FI_AV_UNSPEC ? want.av_type : d.av_type;
-    d.mr_mode = mr_mode_for(want.mr_mode);
+    d.mr_mode = mr_mode_for(want.mr_mode, offer.fabric_attr->api_version);
     return good;
 }
 
@@ -276,9 +283,11 @@ bool take_addresses(const char* node, const char* service, std::uint64_t flags, 
         !hinted(to, "dest_addr, of length", hints->dest_addr, hints->dest_addrlen)) {
         return false;
     }
-    if (from) {
-        put_address(*from, format, offer.src_addr, offer.src_addrlen);
+    if (!from) {   // any address of this host, any port, of the family that the other end or the format asks for
+        const bool six = to ? to->ipv6() : format == FI_SOCKADDR_IN6;
+        from = Address::inet(six ? "::" : "0.0.0.0", 0);
     }
+    put_address(*from, format, offer.src_addr, offer.src_addrlen);
     if (to) {
         put_address(*to, format, offer.dest_addr, offer.dest_addrlen);
     }
@@ -291,8 +300,7 @@ int make_info(std::uint32_t version, const char* node, const char* service, std:
     if ((flags & ~kFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    Info offer = make_offer();
-    offer->fabric_attr->api_version = version;
+    Info offer = make_offer(version);
     if ((flags & FI_PROV_ATTR_ONLY) == 0) {
         if (hints != nullptr && !take_hints(*hints, *offer)) {
             return -FI_ENODATA;

@@ -78,6 +78,88 @@ TEST(LinnetInfo, AnswerIsWhatWasAskedForAndNoModeIsRequired)
     });
 }
 
+TEST(LinnetInfo, DirectedReceptionAloneIsTheReceiversCapability)
+{
+    alone([] {
+        EXPECT_EQ(answer([](fi_info& h) { h.caps = FI_DIRECTED_RECV; }, [](const fi_info& i) { EXPECT_EQ(i.rx_attr->caps & FI_DIRECTED_RECV, FI_DIRECTED_RECV); }),
+                  0);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps = FI_MSG | FI_SEND; },
+                         [](const fi_info& i) {
+                             EXPECT_EQ(i.tx_attr->caps, FI_MSG | FI_SEND);
+                             EXPECT_EQ(i.rx_attr->caps, 0u);
+                         }),
+                  0);
+    });
+}
+
+// Where fi_mr(3) knows two modes alone, FI_MR_UNSPEC leaves the choice to the provider.
+TEST(LinnetInfo, InterfaceBeforeOneFiveGetsOneOfItsTwoMemoryModes)
+{
+    alone([] {
+        fi_info* const hints = make_hints({.caps = FI_RMA});
+        for (fi_info* h : {hints, static_cast<fi_info*>(nullptr)}) {
+            fi_info* info = nullptr;
+            ASSERT_EQ(fi_getinfo(FI_VERSION(1, 0), nullptr, nullptr, 0, h, &info), 0);
+            EXPECT_EQ(info->domain_attr->mr_mode, FI_MR_SCALABLE);
+            fi_freeinfo(info);
+        }
+        fi_freeinfo(hints);
+    });
+}
+
+// fi_getinfo(3): "On output a provider shall return an address that corresponds to the indicated fabric, domain, node, and/or service".
+TEST(Info, AnswerHasASourceAddressWhateverWasNamed)
+{
+    struct Named {
+        const char* node;
+        const char* service;
+        std::uint64_t flags;
+    };
+    alone([] {
+        for (const std::uint32_t format : {std::uint32_t{FI_FORMAT_UNSPEC}, std::uint32_t{FI_SOCKADDR_IN}}) {
+            for (const Named& n : {Named{nullptr, nullptr, 0}, Named{"127.0.0.1", "9228", 0}, Named{"127.0.0.1", nullptr, FI_SOURCE},
+                                   Named{"127.0.0.1", "9228", FI_SOURCE}}) {
+                fi_info* const hints = make_hints({.addr_format = format});
+                fi_info* info = nullptr;
+                ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), n.node, n.service, n.flags, hints, &info), 0);
+                fi_freeinfo(hints);
+                for (const fi_info* i = info; i != nullptr; i = i->next) {
+                    EXPECT_NE(i->src_addr, nullptr);
+                    EXPECT_NE(i->src_addrlen, 0u);
+                    EXPECT_EQ(i->dest_addr != nullptr, n.node != nullptr && n.flags == 0);
+                }
+                if (format == FI_SOCKADDR_IN && n.flags == 0) {   // nobody named a port of ours
+                    sockaddr_in from{};
+                    ASSERT_EQ(info->src_addrlen, sizeof from);
+                    std::memcpy(&from, info->src_addr, sizeof from);
+                    EXPECT_EQ(from.sin_family, AF_INET);
+                    EXPECT_EQ(from.sin_port, 0);
+                }
+                fi_freeinfo(info);
+            }
+        }
+    });
+}
+
+// The source address of an answer ties nothing down that was not asked for: two endpoints of one answer have addresses of their own.
+TEST(Endpoint, TwoOfOneAnswerHaveAddressesOfTheirOwn)
+{
+    alone([] {
+        Node n;
+        fid_ep* second = nullptr;
+        ASSERT_EQ(fi_endpoint(n.domain, n.info, &second, nullptr), 0);
+        ASSERT_EQ(fi_ep_bind(second, &n.av->fid, 0), 0);
+        ASSERT_EQ(fi_ep_bind(second, &n.tx->fid, FI_TRANSMIT), 0);
+        ASSERT_EQ(fi_ep_bind(second, &n.rx->fid, FI_RECV), 0);
+        ASSERT_EQ(fi_enable(second), 0);
+        char name[256];
+        std::size_t bytes = sizeof name;
+        ASSERT_EQ(fi_getname(&second->fid, name, &bytes), 0);
+        EXPECT_NE(std::string(name, bytes), n.name());
+        EXPECT_EQ(fi_close(&second->fid), 0);
+    });
+}
+
 TEST(Endpoint, CannotBeEnabledWithoutWhatItNeeds)
 {
     alone([] {
