@@ -81,7 +81,8 @@ TEST(LinnetInfo, AnswerIsWhatWasAskedForAndNoModeIsRequired)
 TEST(LinnetInfo, DirectedReceptionAloneIsTheReceiversCapability)
 {
     alone([] {
-        EXPECT_EQ(answer([](fi_info& h) { h.caps = FI_DIRECTED_RECV; }, [](const fi_info& i) { EXPECT_EQ(i.rx_attr->caps & FI_DIRECTED_RECV, FI_DIRECTED_RECV); }),
+        EXPECT_EQ(answer([](fi_info& h) { h.caps = FI_DIRECTED_RECV; },
+                         [](const fi_info& i) { EXPECT_EQ(i.rx_attr->caps & FI_DIRECTED_RECV, FI_DIRECTED_RECV); }),
                   0);
         EXPECT_EQ(answer([](fi_info& h) { h.caps = FI_MSG | FI_SEND; },
                          [](const fi_info& i) {
