@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "support/net_namespace.h"
@@ -74,14 +75,22 @@ std::optional<Role> role_of_this_program()
     return role;
 }
 
+// By way of a stream: g++ 12 sees an overflow in sums of strings that are inlined into each other.
+template <typename... Parts>
+std::string joined(const Parts&... parts)
+{
+    std::ostringstream out;
+    (out << ... << parts);
+    return out.str();
+}
+
 pid_t start_side(const Role& role)
 {
     const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
-    std::vector<std::string> words{"integration_ofi_test", std::string{"--gtest_filter="} + test.test_suite_name() + "." + test.name(), "--gtest_brief=1"};
-    std::vector<std::string> environment{std::string{kRole} + "=" + std::to_string(role.side) + " " + std::to_string(role.call) + " " +
-                                         std::to_string(role.fd)};
+    std::vector<std::string> words{"integration_ofi_test", joined("--gtest_filter=", test.test_suite_name(), ".", test.name()), "--gtest_brief=1"};
+    std::vector<std::string> environment{joined(kRole, "=", role.side, " ", role.call, " ", role.fd)};
     if (std::getenv("LINNET_TEST_TIMEOUT") == nullptr) {   // a side that hangs says where before the test is over its time
-        environment.push_back(std::string{"LINNET_TEST_TIMEOUT="} + (testing::kSanitized ? "250" : "50"));
+        environment.push_back(joined("LINNET_TEST_TIMEOUT=", testing::kSanitized ? 250 : 50));
     }
     for (char** e = environ; *e != nullptr; ++e) {
         const std::string one{*e};
