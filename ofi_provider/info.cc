@@ -86,7 +86,7 @@ Info make_offer(std::uint32_t version)
     d.control_progress = FI_PROGRESS_AUTO;
     d.data_progress = FI_PROGRESS_AUTO;
     d.resource_mgmt = FI_RM_ENABLED;
-    d.av_type = FI_AV_TABLE;
+    d.av_type = FI_AV_UNSPEC;   // both
     d.mr_mode = mr_mode_for(FI_MR_UNSPEC, version);
     d.mr_key_size = sizeof(std::uint64_t);
     d.cq_data_size = kCqDataBytes;

@@ -93,6 +93,25 @@ TEST(LinnetInfo, DirectedReceptionAloneIsTheReceiversCapability)
     });
 }
 
+// fi_domain(3), av_type: FI_AV_UNSPEC says that both are supported; an application that finds FI_AV_TABLE must take that.
+TEST(LinnetInfo, BothTypesOfAddressVectorsAreOfferedUntilOneIsChosen)
+{
+    alone([] {
+        for (const fi_av_type type : {FI_AV_UNSPEC, FI_AV_MAP, FI_AV_TABLE}) {
+            EXPECT_EQ(answer([&](fi_info& h) { h.domain_attr->av_type = type; }, [&](const fi_info& i) { EXPECT_EQ(i.domain_attr->av_type, type); }), 0);
+        }
+        Node n{{.av_type = FI_AV_UNSPEC}};
+        for (const fi_av_type type : {FI_AV_MAP, FI_AV_TABLE}) {
+            fi_av_attr attr{};
+            attr.type = type;
+            fid_av* av = nullptr;
+            ASSERT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), 0);
+            EXPECT_EQ(attr.type, type);
+            EXPECT_EQ(fi_close(&av->fid), 0);
+        }
+    });
+}
+
 // Where fi_mr(3) knows two modes alone, FI_MR_UNSPEC leaves the choice to the provider.
 TEST(LinnetInfo, InterfaceBeforeOneFiveGetsOneOfItsTwoMemoryModes)
 {
