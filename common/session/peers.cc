@@ -119,6 +119,9 @@ Result<Session*> SessionLayer::add(const wire::EndpointName& name)
 
 Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
 {
+    if (listens_at(self_, address)) {   // ours: the name reaches it without a wire
+        return add(self_);
+    }
     MutexLock table{table_lock_};
     for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
         Session* s = find(PeerId{i});

@@ -144,6 +144,28 @@ TEST(ProviderLikeClient, EveryIgnoreMaskMatchesByItsBits)
     }
 }
 
+// A client that was told where it listens, and not that this is itself.
+TEST(ProviderLikeClient, OwnNodeAndServiceReachOneself)
+{
+    Endpoint a;
+    const linnet_peer_t self = add_by_address(a, a);
+    const linnet_name_t name = a.name();
+    linnet_peer_t by_name = LINNET_PEER_UNKNOWN;
+    EXPECT_EQ(linnet_peer_add(a.context(), &name, &by_name), LINNET_OK);
+    EXPECT_EQ(by_name, self);
+    std::vector<unsigned char> in(200000);
+    for (const std::size_t size : {10u, 200000u}) {
+        const auto out = pattern(size);
+        Op send;
+        Op recv;
+        a.recv(recv, self, 1, contiguous(in.data(), in.size()));
+        a.send(send, self, 1, contiguous(out.data(), size));
+        ASSERT_TRUE(drive({&a}, [&] { return send.complete() && recv.complete(); }, 5s));
+        EXPECT_EQ(recv.request.result.peer, self);
+        EXPECT_TRUE(std::equal(out.begin(), out.end(), in.begin()));
+    }
+}
+
 TEST(ProviderLikeClient, AddressWhereNobodyListensEndsInAnErrorThatNamesIt)
 {
     Endpoint a{{{"connect_timeout", "500ms"}}};
