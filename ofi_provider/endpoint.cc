@@ -265,7 +265,9 @@ int Endpoint::bind_counter(Counter& counter, std::uint64_t flags)
     if ((flags & ~kFlags) != 0 || flags == 0) {
         return -FI_EBADFLAGS;
     }
-    if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0 && (caps_ & FI_RMA_EVENT) == 0) {
+    // Who is never the target counts the accesses of others without it: there are none.
+    const bool target = may(FI_REMOTE_READ | FI_REMOTE_WRITE);
+    if ((flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0 && target && (caps_ & FI_RMA_EVENT) == 0) {
         LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: counters of remote accesses need FI_RMA_EVENT, caps are 0x%llx\n", static_cast<unsigned long long>(caps_));
         return -FI_EINVAL;
     }

@@ -392,6 +392,27 @@ TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
     });
 }
 
+// The source address of fi_getinfo, given as where to send to: fi_av_insert knows nothing of who it is.
+TEST(LinnetAddresses, EndpointReachesItselfAtTheAddressThatItListensAt)
+{
+    alone([] {
+        const std::string service = std::to_string(20000 + test_process() % 10000);
+        Options o;
+        o.addr_format = FI_SOCKADDR_IN;
+        o.node = "127.0.0.1";
+        o.service = service.c_str();
+        o.info_flags = FI_SOURCE;
+        Node n{o};
+        n.peer = n.insert({static_cast<const char*>(n.info->src_addr), n.info->src_addrlen});
+        char in[4] = {};
+        int context = 0;
+        n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+        n.post([&] { return fi_tinject(n.ep, "ping", 4, n.peer, 1); });
+        EXPECT_EQ(n.next(n.rx).len, 4u);
+        EXPECT_EQ(std::string(in, 4), "ping");
+    });
+}
+
 // The server listens at a service; the client knows the node and the service, and nothing else.
 TEST(LinnetAddresses, NodeAndServiceReachAnEndpointThatListensThere)
 {

@@ -253,6 +253,25 @@ TEST(LinnetRma, FencedOperationSeesAllThatWentBefore)
     });
 }
 
+// fi_endpoint(3) wants FI_RMA_EVENT for these flags; an endpoint that is never a target has nothing to count, and may bind one counter for all.
+TEST(LinnetRma, CountersOfRemoteAccessesNeedTheirCapabilityWhereThereAreAny)
+{
+    constexpr std::uint64_t kAll = FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    const auto bound = [](std::uint64_t caps) {
+        Node n{{.caps = caps}, false};
+        EXPECT_EQ(fi_cntr_open(n.domain, nullptr, &n.received, nullptr), 0);
+        return fi_ep_bind(n.ep, &n.received->fid, kAll);
+    };
+    two_processes(
+        [&](Friend&) {
+            EXPECT_EQ(bound(FI_MSG), 0);
+            EXPECT_EQ(bound(FI_MSG | FI_RMA | FI_READ | FI_WRITE), 0);
+            EXPECT_EQ(bound(FI_MSG | FI_RMA), -FI_EINVAL);
+            EXPECT_EQ(bound(FI_MSG | FI_RMA | FI_RMA_EVENT), 0);
+        },
+        [](Friend&) {});
+}
+
 TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
 {
     Options o = rma(FI_RMA_EVENT);
