@@ -15,6 +15,8 @@ namespace linnet::testing {
 
 // From here to the end of the case, error and warn lines that contain `fragment` are expected. When none comes, the case fails.
 void expect_complaint(const std::string& fragment);
+// The same, but none need come: where threads decide.
+void allow_complaint(const std::string& fragment);
 
 // All lines of the case so far, error to trace, in order.
 [[nodiscard]] std::vector<std::string> logged_lines();

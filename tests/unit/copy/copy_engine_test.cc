@@ -202,6 +202,8 @@ TEST_P(RemoteCopyEngineTest, SourceThatIsGoneIsAnErrorAndTheRestOfTheJobIsDone)
 TEST_P(CopyEngineTest, ManyJobsOfManyThreadsAreAllWhole)
 {
     const std::uint64_t seed = random();
+    // Of three threads' copies one in three fails; in which order they are counted is chance.
+    testing::allow_complaint("is not used any more");
     std::atomic<std::uint64_t> wrong{0};
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < 3; ++t) {
