@@ -162,18 +162,27 @@ int Domain::close_fid(struct fid* f) noexcept
         return -FI_EBUSY;
     }
     forget(domains, &d);
+    if (d.eq_ != nullptr) {
+        --d.eq_->users;
+    }
     --d.fabric_.users;
     delete &d;
     return FI_SUCCESS;
 }
 
 // An EQ for asynchronous control events: none happen here but those of address vectors, which have their own. Registrations end at once.
-int Domain::bind(struct fid*, struct fid* what, std::uint64_t flags) noexcept
+int Domain::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 {
-    if (what->fclass != FI_CLASS_EQ) {
+    Domain& d = object<Domain, fid_domain>(f);
+    if (what->fclass != FI_CLASS_EQ || d.eq_ != nullptr) {
         return -FI_EINVAL;
     }
-    return (flags & FI_REG_MR) != 0 ? -FI_ENOSYS : FI_SUCCESS;
+    if ((flags & FI_REG_MR) != 0) {
+        return -FI_ENOSYS;
+    }
+    d.eq_ = &object<Eq, fid_eq>(what);
+    ++d.eq_->users;
+    return FI_SUCCESS;
 }
 
 // Raw keys are keys.

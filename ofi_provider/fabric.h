@@ -15,6 +15,7 @@
 namespace linnet::ofi {
 
 class Endpoint;
+class Eq;
 class Region;
 
 class Fabric final : public fid_fabric {
@@ -69,6 +70,7 @@ private:
     static int no_collective(fid_domain*, fi_collective_op, fi_collective_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
 
     Fabric& fabric_;
+    Eq* eq_{nullptr};   // bound to it: kept from being closed
     std::uint32_t format_;
     const bool virtual_addresses_;
     const bool own_keys_;

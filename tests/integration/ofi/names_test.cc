@@ -392,6 +392,30 @@ TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
     });
 }
 
+TEST(LinnetDomain, EventQueueThatIsBoundToItCannotBeClosedBeforeIt)
+{
+    alone([] {
+        fi_info* const hints = make_hints({});
+        fi_info* info = nullptr;
+        ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+        fid_fabric* fabric = nullptr;
+        fid_domain* domain = nullptr;
+        fid_eq* eq = nullptr;
+        ASSERT_EQ(fi_fabric(info->fabric_attr, &fabric, nullptr), 0);
+        ASSERT_EQ(fi_eq_open(fabric, nullptr, &eq, nullptr), 0);
+        ASSERT_EQ(fi_domain(fabric, info, &domain, nullptr), 0);
+        EXPECT_EQ(fi_domain_bind(domain, &eq->fid, FI_REG_MR), -FI_ENOSYS);
+        EXPECT_EQ(fi_domain_bind(domain, &eq->fid, 0), 0);
+        EXPECT_EQ(fi_domain_bind(domain, &eq->fid, 0), -FI_EINVAL) << "there is one";
+        EXPECT_EQ(fi_close(&eq->fid), -FI_EBUSY);
+        EXPECT_EQ(fi_close(&domain->fid), 0);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+        EXPECT_EQ(fi_close(&fabric->fid), 0);
+        fi_freeinfo(info);
+        fi_freeinfo(hints);
+    });
+}
+
 // The source address of fi_getinfo, given as where to send to: fi_av_insert knows nothing of who it is.
 TEST(LinnetAddresses, EndpointReachesItselfAtTheAddressThatItListensAt)
 {
