@@ -71,6 +71,7 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
             }
             break;
         }
+        tell_sanitizer_received();
         looks = 0;
         ++done;
         if (peek == Peek::kBroken) {
