@@ -20,13 +20,6 @@
 
 #include "raw.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-
 namespace {
 
 constexpr std::uint16_t kPort = 28518;        // in a host of its own nobody else uses it

@@ -19,6 +19,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 LAB = HERE.parent / "lab" / "lab"
 SKIP = 77
+LOST_TEXTS = 3   # runs at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,9 +117,8 @@ CASES = [
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", tcp=True, fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
     Case("huge", seconds=900, full=True),
     # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
-    # Of an abort mpirun 4.1 now and then loses its own text, and says that in a line about show_help.
     *(Case("death", f"{how} {work}", ranks=4, fails=True, within=5, seconds=60, options="--mca osc pt2pt" if work == "rma" else "",
-           expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1|ORTE_ERROR_LOG: .* in file \S*show_help",
+           expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1",
                    "exit": r"Exit code: +7"}[how] + r"|linnet: peer rank 1\b.* is lost")
       for work in ("recv", "send", "collective", "rma") for how in ("kill", "abort", "exit") if how == "kill" or work in ("collective", "rma")),
     # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
@@ -298,7 +298,16 @@ def run_job(case, args, out):
 
 
 def run(case, args):
-    """Returns what is wrong, or an empty string; the output goes to a file."""
+    """Returns what is wrong, or an empty string. mpirun 4.1 now and then loses a text of its own, and says so: such a run shows nothing, and is made again."""
+    for _ in range(LOST_TEXTS):
+        wrong, text = run_once(case, args)
+        if not wrong or not re.search(r"ORTE_ERROR_LOG: .* in file \S*show_help", text):
+            break
+    return wrong
+
+
+def run_once(case, args):
+    """What is wrong, or an empty string, and the output, which also goes to a file."""
     what = ", ".join(word for word in (args.pml, args.transports, args.label) if word)
     log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {what}").strip("-") + ".log")
     begin = time.monotonic()
@@ -324,7 +333,7 @@ def run(case, args):
     if wrong:
         tail = text.splitlines()[-12:]
         print("".join(f"    {line}\n" for line in tail), f"    whole output: {log}", sep="", flush=True)
-    return wrong
+    return wrong, text
 
 
 def parse(argv):

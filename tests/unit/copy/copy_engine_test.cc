@@ -40,11 +40,13 @@ struct Fixture {
     RemoteProcess self{process_id()};
     std::unique_ptr<DsaEmulator> device;
     std::unique_ptr<CopyEngine> engine;
+    bool fails{false};    // now and then, as the emulator was told
     bool remote{false};   // sources are memory "of another process", which is this one
 
     void emulate(const DsaLimits& limits, const DsaEmulator::Faults& faults)
     {
         device = std::make_unique<DsaEmulator>(limits, faults);
+        fails = faults.error_every != 0 || faults.lie_every != 0;
         std::vector<std::unique_ptr<DsaPortal>> portals;
         portals.push_back(device->portal());
         engine = std::make_unique<DsaCopyEngine>(std::move(portals), std::size_t{1} << 30, clock, test_log(), stats.block(StatsRole::kAnyThread));
@@ -202,8 +204,9 @@ TEST_P(RemoteCopyEngineTest, SourceThatIsGoneIsAnErrorAndTheRestOfTheJobIsDone)
 TEST_P(CopyEngineTest, ManyJobsOfManyThreadsAreAllWhole)
 {
     const std::uint64_t seed = random();
-    // Of three threads' copies one in three fails; in which order they are counted is chance.
-    testing::allow_complaint("is not used any more");
+    if (f.fails) {   // one copy in three; but in which order three threads count theirs is chance, and a row of failures ends the use of the device
+        testing::allow_complaint("is not used any more");
+    }
     std::atomic<std::uint64_t> wrong{0};
     std::vector<std::thread> threads;
     for (std::uint64_t t = 0; t < 3; ++t) {
