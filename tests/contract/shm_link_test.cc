@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,7 @@ public:
     explicit Child(Body&& body) : pid_{::fork()}
     {
         if (pid_ == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             body();
             ::_exit(0);
         }
@@ -219,6 +221,62 @@ TEST(ShmLink, PeerThatDiesWhileItsMemoryIsReadGivesNoBytes)
     EXPECT_FALSE(parent.end.sink.bulk[0].ok);
     EXPECT_EQ(parent.end.sink.bulk[0].landed, 0u);
     EXPECT_EQ(parent.end.sink.downs[0].why, Status::kPeerDown);
+    parent.end.transport->shutdown();
+    child.end.transport->shutdown();
+}
+
+// The reader may be done with what was offered before the sender goes on to its next line, when that loses its core just then: it is told all the same.
+TEST(ShmLink, SenderOfferedWhatIsReadAtOnceHearsOfIt)
+{
+    constexpr std::size_t kOffers = 500;
+    Solo child{5};
+    Solo parent{6};
+    Child process{[&child] {
+        if (!child.open()) {
+            ::_exit(3);
+        }
+        const std::vector<std::byte> data(16 * 1024, std::byte{0x31});
+        Sink& sink = child.end.sink;
+        bool out = false;
+        for (std::size_t offers = 0; offers < kOffers;) {
+            child.end.transport->poll(64);
+            if (!out && !sink.ups.empty()) {
+                out = child.end.transport->send_bulk(sink.ups[0].link, bulk_head(1, data.size()), data, &child) == Status::kInProgress;
+            }
+            if (!sink.sent.empty()) {
+                sink.sent.clear();
+                out = false;
+                ++offers;
+            }
+        }
+        ::_exit(7);
+    }};
+    const auto spin = [] {
+        for (;;) {
+        }
+    };
+    std::deque<Child> others;   // so that cores are lost
+    for (unsigned n = std::thread::hardware_concurrency(); n != 0; --n) {
+        others.emplace_back(spin);
+    }
+    ASSERT_TRUE(parent.open());
+    parent.end.sink.room = 0;
+    Result<LinkId> link = Status::kUnreachable;
+    for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
+        link = parent.end.transport->connect(PeerId{1}, LinkRole::kBulk, child.end.name);
+    }
+    ASSERT_TRUE(link.ok());
+    std::size_t read = 0;
+    EXPECT_TRUE(parent.run_until(
+        [&] {
+            read += parent.end.sink.bulk.size();
+            parent.end.sink.bulk.clear();
+            return !parent.end.sink.downs.empty();   // the child is through and gone
+        },
+        30s))
+        << "after " << read << " offers";
+    EXPECT_EQ(read, kOffers);
+    EXPECT_EQ(process.wait(), 7);
     parent.end.transport->shutdown();
     child.end.transport->shutdown();
 }

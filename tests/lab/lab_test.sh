@@ -185,10 +185,17 @@ frames_have_the_size_asked_for() {
 
 a_port_has_the_rate_asked_for() {
     lab up -n $base-a --hosts 2 --rate 200mbit --port-buffer 256k --burst 64k || fail "up"
-    start_on h1 $(traffic stream-receive)
-    lab exec -n $base-a h0 -- $(traffic stream-send "$(address h1)" 1000000000 1.5) >/dev/null || fail "cannot send"
-    wait
-    holds "abs($(result h1)['bits_per_second'] / (200e6 * 1448 / 1514) - 1) < 0.1"
+    local turn share
+    # Never more; and no less, unless others have the cores: then another time.
+    for turn in 1 2 3 4; do
+        start_on h1 $(traffic stream-receive)
+        lab exec -n $base-a h0 -- $(traffic stream-send "$(address h1)" 1000000000 1.5) >/dev/null || fail "cannot send"
+        wait
+        share="$(result h1)['bits_per_second'] / (200e6 * 1448 / 1514)"
+        holds "$share < 1.1"
+        "$python" -SIc "import sys; sys.exit(not ($share > 0.9))" && return
+    done
+    fail "not so in any of $turn turns, the last: $share > 0.9"
 }
 
 faults_have_the_rates_asked_for() {

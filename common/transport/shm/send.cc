@@ -177,6 +177,7 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
 {
     PullTail tail;
     tail.address.set(reinterpret_cast<std::uintptr_t>(payload.data()));
+    tx.ring.want_room(true);   // before the record is there: the peer may be done with it before we go on
     switch (put_or_wait(tx, kPull, std::as_bytes(std::span{&head, 1}), std::as_bytes(std::span{&tail, 1}), {})) {
         case Put::kBroken: broke(tx); return Status::kPeerDown;
         case Put::kFull: tx.notify = true; return Status::kAgain;
@@ -187,7 +188,6 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
     tx.cookie = cookie;
     tx.cookie_held = true;
     tx.waiting = true;
-    tx.ring.want_room(true);
     tx.count(payload.size());
     announce(tx);
     return Status::kInProgress;
