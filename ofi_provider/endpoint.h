@@ -113,7 +113,7 @@ public:
 
     // For the domain, under its region lock.
     int expose(Region& region);
-    [[nodiscard]] linnet_context_t* context() const noexcept { return source_.context(); }
+    [[nodiscard]] Source& source() noexcept { return source_; }
 
     // For the address vector, under its lock: 0 or a negative fi_errno.
     int learn_peer(fi_addr_t index, const Address& address);

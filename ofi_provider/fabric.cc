@@ -214,7 +214,7 @@ int Domain::add_region(Region& region)
         const int error = guarded([&] { return e->expose(region); });
         if (error != FI_SUCCESS) {
             for (Endpoint* const done : endpoints_) {
-                region.withdraw(done->context());
+                region.withdraw(done->source());
             }
             regions_.erase(region.key);
             return error;
@@ -227,9 +227,10 @@ void Domain::remove_region(Region& region) noexcept
 {
     const std::lock_guard guard{regions_lock_};
     for (Endpoint* const e : endpoints_) {
-        region.withdraw(e->context());
+        region.withdraw(e->source());
     }
     regions_.erase(region.key);
+    unwatch(region.key);
 }
 
 int Domain::attach(Endpoint& endpoint)
@@ -248,16 +249,29 @@ void Domain::detach(Endpoint& endpoint) noexcept
 {
     const std::lock_guard guard{regions_lock_};
     for (const auto& [key, region] : regions_) {
-        region->withdraw(endpoint.context());
+        region->withdraw(endpoint.source());
     }
     endpoints_.erase(std::remove(endpoints_.begin(), endpoints_.end(), &endpoint), endpoints_.end());
 }
 
+void Domain::watch(std::uint64_t key, Counter& counter)
+{
+    const std::lock_guard guard{watch_lock_};
+    watched_.emplace(key, &counter);
+}
+
+void Domain::unwatch(std::uint64_t key) noexcept
+{
+    const std::lock_guard guard{watch_lock_};
+    watched_.erase(key);
+}
+
 void Domain::note_writes(std::uint64_t key, std::uint32_t writes) noexcept
 {
-    const std::lock_guard guard{regions_lock_};
-    if (const auto at = regions_.find(key); at != regions_.end()) {
-        at->second->note(writes);
+    const std::lock_guard guard{watch_lock_};
+    const auto at = watched_.find(key);
+    for (std::uint32_t i = 0; at != watched_.end() && i < writes; ++i) {
+        at->second->count(true);
     }
 }
 

@@ -14,6 +14,7 @@
 
 namespace linnet::ofi {
 
+class Counter;
 class Endpoint;
 class Eq;
 class Region;
@@ -53,7 +54,10 @@ public:
     void remove_region(Region& region) noexcept;
     int attach(Endpoint& endpoint);
     void detach(Endpoint& endpoint) noexcept;
-    // Peers wrote to the region with this key.
+    // The counter of a region that peers may reach.
+    void watch(std::uint64_t key, Counter& counter);
+    void unwatch(std::uint64_t key) noexcept;
+    // Peers wrote to the region with this key. The caller runs completions, and may hold the sources of a Waitable.
     void note_writes(std::uint64_t key, std::uint32_t writes) noexcept;
     [[nodiscard]] std::mutex& regions_lock() noexcept { return regions_lock_; }
     std::atomic<unsigned> users{0};
@@ -78,6 +82,8 @@ private:
     std::mutex regions_lock_;
     std::unordered_map<std::uint64_t, Region*> regions_;   // guarded by regions_lock_, by key; as is the next
     std::vector<Endpoint*> endpoints_;
+    std::mutex watch_lock_;   // a leaf but for waking who sleeps on a counter
+    std::unordered_map<std::uint64_t, Counter*> watched_;   // guarded by watch_lock_, by key
 };
 
 }   // namespace linnet::ofi

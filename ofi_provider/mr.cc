@@ -92,12 +92,30 @@ int Region::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
     if (flags != FI_REMOTE_WRITE) {
         return -FI_EBADFLAGS;
     }
-    const std::lock_guard guard{r.domain_.regions_lock()};
-    if (r.counter_ != nullptr) {
+    return guarded([&] { return r.count_with(object<Counter, fid_cntr>(what)); });
+}
+
+// Who waits on the counter alone makes every endpoint progress through which peers reach the region.
+int Region::count_with(Counter& counter)
+{
+    const std::lock_guard guard{domain_.regions_lock()};
+    if (counter_ != nullptr) {
         return -FI_EINVAL;
     }
-    r.counter_ = &object<Counter, fid_cntr>(what);
-    ++r.counter_->users;
+    if (remote()) {
+        domain_.watch(key, counter);
+    }
+    for (std::size_t i = 0; i < exposures_.size(); ++i) {
+        if (const int error = counter.add_source(*exposures_[i].endpoint); error != FI_SUCCESS) {
+            while (i-- > 0) {
+                counter.remove_source(*exposures_[i].endpoint);
+            }
+            domain_.unwatch(key);
+            return error;
+        }
+    }
+    counter_ = &counter;
+    ++counter.users;
     return FI_SUCCESS;
 }
 
@@ -123,7 +141,7 @@ int Region::control(struct fid* f, int command, void* arg) noexcept
     }
 }
 
-int Region::expose(linnet_context_t* context, std::uint64_t access, bool notices)
+int Region::expose(Source& endpoint, std::uint64_t access, bool notices)
 {
     linnet_region_options_t o{};
     o.size = sizeof o;
@@ -137,28 +155,29 @@ int Region::expose(linnet_context_t* context, std::uint64_t access, bool notices
     o.arg = reinterpret_cast<void*>(static_cast<std::uintptr_t>(key));   // not `this`, which a notice may outlive
     exposures_.reserve(exposures_.size() + 1);
     linnet_region_t* region = nullptr;
-    const linnet_status_t s = linnet_region_open(context, &o, &region);
+    const linnet_status_t s = linnet_region_open(endpoint.context(), &o, &region);
     if (s != LINNET_OK) {
         return -fi_errno_of(s);
     }
-    exposures_.push_back({context, region});
+    if (const int error = counter_ != nullptr ? counter_->add_source(endpoint) : FI_SUCCESS; error != FI_SUCCESS) {
+        linnet_region_close(endpoint.context(), region);
+        return error;
+    }
+    exposures_.push_back({&endpoint, region});
     return FI_SUCCESS;
 }
 
-void Region::withdraw(linnet_context_t* context) noexcept
+void Region::withdraw(const Source& endpoint) noexcept
 {
-    const auto mine = std::find_if(exposures_.begin(), exposures_.end(), [&](const Exposure& e) { return e.context == context; });
-    if (mine != exposures_.end()) {
-        linnet_region_close(mine->context, mine->region);
-        exposures_.erase(mine);
+    const auto mine = std::find_if(exposures_.begin(), exposures_.end(), [&](const Exposure& e) { return e.endpoint == &endpoint; });
+    if (mine == exposures_.end()) {
+        return;
     }
-}
-
-void Region::note(std::uint32_t writes) noexcept
-{
-    for (std::uint32_t i = 0; counter_ != nullptr && i < writes; ++i) {
-        counter_->count(true);
+    if (counter_ != nullptr) {
+        counter_->remove_source(*mine->endpoint);
     }
+    linnet_region_close(mine->endpoint->context(), mine->region);
+    exposures_.erase(mine);
 }
 
 namespace {

@@ -87,7 +87,7 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
 int Endpoint::expose(Region& region)
 {
     const std::uint64_t access = (may(FI_REMOTE_READ) ? FI_REMOTE_READ : 0) | (may(FI_REMOTE_WRITE) ? FI_REMOTE_WRITE : 0);
-    return region.expose(source_.context(), access, (caps_ & FI_RMA_EVENT) != 0);
+    return region.expose(source_, access, (caps_ & FI_RMA_EVENT) != 0);
 }
 
 void Endpoint::on_remote(void* arg, const linnet_remote_t* what) noexcept { static_cast<Endpoint*>(arg)->remote(*what); }

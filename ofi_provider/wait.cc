@@ -36,7 +36,7 @@ int milliseconds_until(Clock::time_point deadline)
 unsigned Source::progress(bool idle) noexcept
 {
     const unsigned n = linnet_progress(context_, 0, idle ? unsigned{LINNET_MAY_YIELD} : 0);
-    if (armed_.load(std::memory_order_acquire) && armed_.exchange(false, std::memory_order_acq_rel)) {
+    if (armed_.load(std::memory_order_seq_cst) && armed_.exchange(false, std::memory_order_seq_cst)) {
         const std::lock_guard guard{lock_};
         for (Waitable* w : sleepers_) {
             w->wake();
@@ -47,11 +47,8 @@ unsigned Source::progress(bool idle) noexcept
 
 bool Source::arm() noexcept
 {
-    if (linnet_wait_fd_arm(context_) != LINNET_OK) {
-        return false;
-    }
-    armed_.store(true, std::memory_order_release);
-    return true;
+    armed_.store(true, std::memory_order_seq_cst);   // before it is: who makes progress right after must see it
+    return linnet_wait_fd_arm(context_) == LINNET_OK;
 }
 
 void Source::attach(Waitable& w)
@@ -203,7 +200,9 @@ void Waitable::drain_bell() noexcept
 
 void Waitable::wake() noexcept
 {
-    if (sleeping_.load(std::memory_order_seq_cst) && sleeping_.exchange(false, std::memory_order_seq_cst)) {
+    const auto was = [](std::atomic<bool>& flag) { return flag.load(std::memory_order_seq_cst) && flag.exchange(false, std::memory_order_seq_cst); };
+    const bool sleeping = was(sleeping_);
+    if (was(lent_) || sleeping) {
         ring();
     }
 }
@@ -215,23 +214,52 @@ void Waitable::emptied() noexcept
     }
 }
 
-// The word `sleeping_` first, then a look at everything: who delivers does it the other way round, so one of the two sees the other.
+// For who has said that the bell be rung: then a look at everything. Who delivers does it the other way round, so one of the two sees the other.
 bool Waitable::arm(const std::function<bool()>& ready)
 {
-    drain_bell();
-    sleeping_.store(true, std::memory_order_seq_cst);
-    bool quiet = !ready();
-    if (quiet) {
-        const std::lock_guard guard{sources_lock_};
-        for (const Fed& f : sources_) {
-            quiet = quiet && f.source->arm();
-        }
-    }
-    if (!quiet || ready()) {
-        sleeping_.store(false, std::memory_order_seq_cst);
+    if (ready()) {
         return false;
     }
-    return true;
+    {
+        const std::lock_guard guard{sources_lock_};
+        for (const Fed& f : sources_) {
+            if (!f.source->arm()) {
+                return false;
+            }
+        }
+    }
+    return !ready();
+}
+
+void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& ready)
+{
+    std::unique_lock guard{rest_lock_};
+    if (watched_) {
+        sleeping_.store(true, std::memory_order_seq_cst);   // what the watcher waits for may be another thing, and be there by now
+        if (ready()) {
+            return;
+        }
+        const auto left = [this, before = leaves_] { return leaves_ != before; };
+        if (deadline == Clock::time_point::max()) {
+            left_.wait(guard, left);
+        } else {
+            left_.wait_until(guard, deadline, left);
+        }
+        return;
+    }
+    watched_ = true;
+    drain_bell();
+    sleeping_.store(true, std::memory_order_seq_cst);
+    guard.unlock();
+    if (arm(ready)) {
+        pollfd p{epoll_, POLLIN, 0};
+        ::poll(&p, 1, milliseconds_until(deadline));
+    }
+    guard.lock();
+    watched_ = false;
+    ++leaves_;
+    sleeping_.store(false, std::memory_order_seq_cst);
+    left_.notify_all();
 }
 
 void Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& ready)
@@ -246,11 +274,7 @@ void Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& re
             std::this_thread::yield();
         }
     } while (kind_ == FI_WAIT_YIELD || Clock::now() < begin + kSpin);
-    if (arm(ready)) {
-        pollfd p{epoll_, POLLIN, 0};
-        ::poll(&p, 1, milliseconds_until(deadline));
-        sleeping_.store(false, std::memory_order_seq_cst);
-    }
+    rest(deadline, ready);
     progress();
 }
 
@@ -268,7 +292,16 @@ int Waitable::try_wait(const std::function<bool()>& ready)
         return FI_SUCCESS;
     }
     progress();
-    return arm(ready) ? FI_SUCCESS : -FI_EAGAIN;
+    if (ready()) {
+        return -FI_EAGAIN;
+    }
+    drain_bell();
+    lent_.store(true, std::memory_order_seq_cst);
+    if (arm(ready)) {
+        return FI_SUCCESS;
+    }
+    ring();   // another thread may sleep on the descriptor, for what this one takes a part of
+    return -FI_EAGAIN;
 }
 
 void Waitable::run_signaller()
@@ -278,11 +311,7 @@ void Waitable::run_signaller()
     while (!stopping_.load(std::memory_order_seq_cst)) {
         progress();
         if (!ready()) {
-            if (arm([&] { return ready() || stopping_.load(std::memory_order_seq_cst); })) {
-                pollfd p{epoll_, POLLIN, 0};
-                ::poll(&p, 1, -1);
-                sleeping_.store(false, std::memory_order_seq_cst);
-            }
+            rest(Clock::time_point::max(), [&] { return ready() || stopping_.load(std::memory_order_seq_cst); });
             continue;
         }
         // Under the application's mutex: it is inside pthread_cond_wait(), or has not yet asked fi_trywait().

@@ -12,12 +12,16 @@
 // How a sleeper is woken: the descriptor is an epoll set of the descriptors of all contexts that feed it, and a bell, an eventfd. A thread that
 // makes progress for a context wakes the others that sleep on it, because the context's descriptor is armed no more then, and they arm
 // it again; and who delivers a completion rings the bell of its queue. Both only when somebody sleeps.
+//
+// Of several threads that sleep, one, the watcher, sleeps in the descriptor, and the others until it leaves, for whatever reason: then all of them
+// look at what is there, and the first that still has to sleep watches next. Only who begins to watch drains the bell.
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -69,7 +73,7 @@ public:
     // Makes all sources progress, unless another thread is doing so for this object.
     unsigned progress(bool idle = false) noexcept;
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
-    // the bell has been armed.
+    // the bell has been armed, under a lock: it calls nothing of this class.
     void sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     // fi_trywait(3): 0: the application may sleep on the wait object; -FI_EAGAIN.
     int try_wait(const std::function<bool()>& ready);
@@ -87,6 +91,7 @@ protected:
 
 private:
     bool arm(const std::function<bool()>& ready);
+    void rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     void drain_bell() noexcept;
     void ring() noexcept;
     void run_signaller();
@@ -99,7 +104,12 @@ private:
     fi_wait_obj kind_{FI_WAIT_NONE};
     int epoll_{-1};
     int bell_{-1};
-    std::atomic<bool> sleeping_{false};
+    std::atomic<bool> sleeping_{false};   // in rest()
+    std::atomic<bool> lent_{false};       // the descriptor, to an application that asked fi_trywait() and was not woken since
+    std::mutex rest_lock_;                // lock order: before nothing of ours
+    std::condition_variable left_;        // a watcher has left
+    bool watched_{false};                 // guarded by rest_lock_, as is the next
+    unsigned leaves_{0};                  // of watchers
     std::mutex sources_lock_;
     std::vector<Fed> sources_;   // guarded by sources_lock_
 

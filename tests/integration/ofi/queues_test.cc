@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "integration/ofi/node.h"
@@ -262,6 +263,96 @@ TEST(CompletionQueue, CannotBeClosedWhileAnEndpointNamesIt)
         EXPECT_EQ(fi_close(&n.domain->fid), -FI_EBUSY);
         EXPECT_EQ(fi_close(&n.fabric->fid), -FI_EBUSY);
     }, [](Friend&) {});
+}
+
+// Two threads wait on one queue; one gives up. The other is woken all the same, by a thread that makes the endpoint progress for another queue.
+TEST(LinnetCompletionQueue, ThreadThatGivesUpWaitingTakesNoOthersWakeUpAlong)
+{
+    two_processes(
+        [](Friend& other) {
+            Node n{{.wait = FI_WAIT_UNSPEC}};
+            n.connect(other);
+            char in = 0;
+            int context = 0;
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+            std::atomic<bool> woken{false};
+            std::thread stays{[&] {
+                fi_cq_tagged_entry e{};
+                EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 30000), 1);
+                woken.store(true);
+            }};
+            std::this_thread::sleep_for(50ms);
+            std::thread gives_up{[&] {
+                fi_cq_tagged_entry e{};
+                EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 50), -FI_EAGAIN);
+            }};
+            gives_up.join();
+            fi_cq_tagged_entry none{};
+            const auto progress_for = [&](std::chrono::milliseconds time) {
+                for (const auto end = Clock::now() + time; !woken.load() && Clock::now() < end;) {
+                    EXPECT_EQ(fi_cq_read(n.tx, &none, 1), -FI_EAGAIN);
+                }
+            };
+            progress_for(50ms);
+            other.tell("now");
+            progress_for(20000ms);
+            EXPECT_TRUE(woken.load());
+            stays.join();
+            other.meet();
+        },
+        [](Friend& other) {
+            Node n;
+            n.connect(other);
+            EXPECT_EQ(other.hear(), "now");
+            n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+            other.meet();
+        });
+}
+
+// All messages come while all threads wait, each for one. None goes on waiting while there is an entry, whoever made the progress.
+TEST(LinnetCompletionQueue, ThreadsThatWaitTogetherEachGetTheirEntry)
+{
+    constexpr int kThreads = 4;
+    constexpr int kRounds = 50;
+    two_processes(
+        [](Friend& other) {
+            Node n{{.wait = FI_WAIT_UNSPEC}};
+            n.connect(other);
+            char in = 0;
+            std::atomic<int> got{0};
+            std::vector<std::thread> waiters;
+            for (int i = 0; i < kThreads; ++i) {
+                waiters.emplace_back([&] {
+                    for (int round = 0; round < kRounds; ++round) {
+                        fi_cq_tagged_entry e{};
+                        EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 20000), 1);
+                        ++got;
+                    }
+                });
+            }
+            for (int round = 0; round < kRounds; ++round) {
+                post_receives(n, kThreads, &in);
+                other.tell("now");
+                while (got.load() < (round + 1) * kThreads && !::testing::Test::HasFailure()) {
+                    round % 2 == 0 ? std::this_thread::sleep_for(100us) : static_cast<void>(fi_cq_read(n.tx, nullptr, 0));
+                }
+            }
+            for (std::thread& t : waiters) {
+                t.join();
+            }
+            other.meet();
+        },
+        [](Friend& other) {
+            Node n;
+            n.connect(other);
+            for (int round = 0; round < kRounds; ++round) {
+                EXPECT_EQ(other.hear(), "now");
+                for (int i = 0; i < kThreads; ++i) {
+                    n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+                }
+            }
+            other.meet();
+        });
 }
 
 TEST(Counters, CountWhatCompletesAndCanBeWaitedFor)

@@ -317,6 +317,55 @@ TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
         });
 }
 
+// Nobody calls for the endpoint's own queues: who waits for the counter of a region, or reads it, makes the endpoints of its domain progress; one that was
+// enabled after the binding, too.
+TEST(LinnetRma, CounterOfARegionIsDrivenByItselfAlone)
+{
+    constexpr std::uint64_t kWrites = 20;
+    const Options o = rma(FI_RMA_EVENT);
+    for (const bool late : {false, true}) {
+        two_processes(
+            [&](Friend& other) {
+                Node n{o, !late};
+                Region r{n, 4096, FI_REMOTE_READ | FI_REMOTE_WRITE};
+                fi_cntr_attr attr{};
+                attr.wait_obj = FI_WAIT_UNSPEC;
+                fid_cntr* of_region = nullptr;
+                ASSERT_EQ(fi_cntr_open(n.domain, &attr, &of_region, nullptr), 0);
+                EXPECT_EQ(fi_mr_bind(r.mr, &of_region->fid, FI_REMOTE_WRITE), 0);
+                EXPECT_EQ(fi_mr_enable(r.mr), 0);
+                if (late) {
+                    n.enable();
+                }
+                n.connect(other);
+                other.tell(r.where());
+                EXPECT_EQ(fi_cntr_wait(of_region, kWrites, 20000), 0);
+                other.tell("more");
+                for (const auto end = std::chrono::steady_clock::now() + 20s; fi_cntr_read(of_region) < 2 * kWrites;) {
+                    ASSERT_LT(std::chrono::steady_clock::now(), end);
+                }
+                other.meet();
+                r.close();
+                EXPECT_EQ(fi_close(&of_region->fid), 0);
+            },
+            [&](Friend& other) {
+                Node n{o};
+                n.connect(other);
+                const Where there{other.hear()};
+                const char bytes[8] = {};
+                const auto write = [&] {
+                    for (std::uint64_t i = 0; i < kWrites; ++i) {
+                        n.post([&] { return fi_inject_write(n.ep, bytes, 8, n.peer, there.at(0), there.key); });
+                    }
+                };
+                write();
+                EXPECT_EQ(other.hear(), "more");
+                write();
+                other.meet();
+            });
+    }
+}
+
 TEST(LinnetRma, KeysAreUniqueAndRegionsComeAndGo)
 {
     two_processes(
