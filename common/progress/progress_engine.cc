@@ -32,6 +32,10 @@ constexpr Nanos kLingerMost{1'000};
 
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
+// One that takes so long went to a program that computes: neighbours that wait, as we do, have long yielded in return. A time slice is some
+// milliseconds, so what is lost by trying again every 100 ms is little.
+constexpr Nanos kRobbed{500'000};
+constexpr Nanos kRobberyRemembered{100'000'000};
 
 }   // namespace
 
@@ -132,6 +136,8 @@ Status ProgressEngine::start()
     arm_gap_ = scale_.ticks(config_.arm_gap);
     away_ = scale_.ticks(kAway);
     slow_yield_ = scale_.ticks(kSlowYield);
+    robbed_ = scale_.ticks(kRobbed);
+    robbery_remembered_ = scale_.ticks(kRobberyRemembered);
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {

@@ -60,11 +60,20 @@ void ProgressEngine::give_way() noexcept
 {
     const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
     const Ticks before = read_ticks();
-    yield_cpu();
-    if (read_ticks() - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs) {
-        crowd_.disturbed();
+    if (crowd_.yields_are_dear(before)) {
+        sleep_shortly();
     } else {
-        crowd_.alone();
+        yield_cpu();
+        const Ticks now = read_ticks();
+        const bool ours = event_runs_.load(std::memory_order_relaxed) != runs;
+        if (now - before > robbed_ && !ours) {
+            crowd_.robbed(now, robbery_remembered_);
+        }
+        if (now - before > slow_yield_ && !ours) {
+            crowd_.disturbed();
+        } else {
+            crowd_.alone();
+        }
     }
     stats_.block(StatsRole::kAnyThread).add_shared(Counter::kAppYields);
     still_here();
@@ -164,7 +173,7 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
         host_spin_.interrupted();
         return Spin::Step::kPoll;
     }
-    return host_spin_.next(gap, crowd_, may_sleep);
+    return host_spin_.next(now, gap, crowd_, may_sleep);
 }
 
 // Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it
@@ -256,7 +265,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
         if (events != 0) {
             spin.restart();
         } else {
-            switch (spin.next(now - last, crowd_)) {
+            switch (spin.next(now, now - last, crowd_)) {
                 case Spin::Step::kPoll:
                     break;
                 case Spin::Step::kYield:

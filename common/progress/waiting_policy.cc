@@ -5,7 +5,7 @@
 
 namespace linnet {
 
-Spin::Step Spin::next(Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
+Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
 {
     breaks_ = 0;
     spent_ += gap;
@@ -15,6 +15,14 @@ Spin::Step Spin::next(Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
     }
     const bool sleeps = may_sleep && budget_.policy != ProgressPolicy::kSpin;
     if (crowd.contended()) {
+        if (crowd.yields_are_dear(now)) {
+            // Asleep we keep our claim to the core, and get it when the answer comes; polling uses the claim up, and a yield gives it away.
+            if ((sleeps ? spent_ : since_yield_) < budget_.between_yields) {
+                return Step::kPoll;
+            }
+            since_yield_ = 0;
+            return sleeps ? Step::kSleep : Step::kYield;
+        }
         if (sleeps && yields_ >= kYieldsWhenContended) {
             return Step::kSleep;
         }

@@ -58,9 +58,23 @@ public:
     // somebody uses makes it the shortest again.
     [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
 
+    // A yield came back only after a time slice: who took it computes, and does not yield in return as a neighbour does that waits. Twice within
+    // 2 * `memory`, and for `memory` from now on no yield is worth its price.
+    void robbed(Ticks now, Ticks memory) noexcept
+    {
+        const Ticks before = robbed_at_.exchange(now, std::memory_order_relaxed);
+        if (before != 0 && now - before < 2 * memory) {
+            robbed_until_.store(now + memory, std::memory_order_relaxed);
+            suspect();
+        }
+    }
+    [[nodiscard]] bool yields_are_dear(Ticks now) const noexcept { return now < robbed_until_.load(std::memory_order_relaxed); }
+
 private:
     std::atomic<unsigned> score_{0};
     std::atomic<unsigned> calm_{0};
+    std::atomic<Ticks> robbed_at_{0};      // the last time,
+    std::atomic<Ticks> robbed_until_{0};   // and what followed from it
 };
 
 // One row of empty polls. Between two real events the budget is spent once: an empty sleep does not renew it.
@@ -89,8 +103,8 @@ public:
         yields_ = 0;
         breaks_ = 0;
     }
-    // After an empty poll, `gap` after the one before. What now? Never kSleep unless `may_sleep`.
-    [[nodiscard]] Step next(Ticks gap, const Crowd& crowd, bool may_sleep = true) noexcept;
+    // After an empty poll at `now`, `gap` after the one before. What now? Never kSleep unless `may_sleep`.
+    [[nodiscard]] Step next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep = true) noexcept;
     // The row goes on, but the host did something else for so long: twice running means that it has better things to do than to wait.
     void interrupted() noexcept
     {

@@ -147,6 +147,12 @@ Nanos thread_cpu_time() noexcept
 
 void yield_cpu() noexcept { ::sched_yield(); }
 
+void sleep_shortly() noexcept
+{
+    const timespec time{0, 1};
+    ::nanosleep(&time, nullptr);   // a signal may end it: it is short in any case
+}
+
 ContextSwitches thread_context_switches() noexcept
 {
     rusage usage{};

@@ -51,6 +51,7 @@ private:
 [[nodiscard]] unsigned usable_cpus() noexcept;          // that its affinity allows; at least 1
 [[nodiscard]] Nanos thread_cpu_time() noexcept;
 void yield_cpu() noexcept;
+void sleep_shortly() noexcept;                          // as short as the timers make it: some 60 us as a rule, 50 of them timer slack
 
 // How often the thread gave up the processor by itself, and how often it was made to: the second tells oversubscription.
 struct ContextSwitches {

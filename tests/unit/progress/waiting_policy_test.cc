@@ -53,7 +53,7 @@ TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)
     while (step != Step::kSleep) {
         ASSERT_LT(spent, 2000u);
         spent += 100;
-        step = spin.next(100, quiet);
+        step = spin.next(0, 100, quiet);
         yields += step == Step::kYield ? 1 : 0;
     }
     EXPECT_EQ(spent, 1000u);
@@ -66,7 +66,7 @@ TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
     Spin spin{budget(ProgressPolicy::kSpin)};
     const auto next_yield = [&] {
         Ticks t = 1;
-        while (spin.next(1, crowd) != Step::kYield) {
+        while (spin.next(0, 1, crowd) != Step::kYield) {
             ++t;
         }
         return t;
@@ -82,46 +82,95 @@ TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
     EXPECT_EQ(next_yield(), 300u);
 }
 
+TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
+{
+    Crowd crowd;
+    crowd.robbed(5000, 100);
+    EXPECT_FALSE(crowd.yields_are_dear(5001));
+    crowd.robbed(5200, 100);   // long after the first: may have been a daemon both times
+    EXPECT_FALSE(crowd.yields_are_dear(5201));
+    crowd.robbed(5399, 100);
+    EXPECT_TRUE(crowd.contended());
+    EXPECT_TRUE(crowd.yields_are_dear(5400));
+    EXPECT_TRUE(crowd.yields_are_dear(5498));
+    EXPECT_FALSE(crowd.yields_are_dear(5499));
+    crowd.robbed(5550, 100);   // the first yield afterwards: still there
+    EXPECT_TRUE(crowd.yields_are_dear(5600));
+    EXPECT_FALSE(crowd.yields_are_dear(5650));
+}
+
+struct Robbed : Crowd {
+    Robbed() noexcept
+    {
+        robbed(1, 1'000'000);
+        robbed(2, 1'000'000);
+    }
+};
+
+TEST(Spin, WhereYieldsAreDearItPollsForAMomentThenSleeps)
+{
+    const Robbed robbed;
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    EXPECT_EQ(spin.next(100, 299, robbed), Step::kPoll);
+    EXPECT_EQ(spin.next(200, 1, robbed), Step::kSleep);
+    EXPECT_EQ(spin.next(300, 1, robbed), Step::kSleep);
+    spin.restart();
+    EXPECT_EQ(spin.next(400, 100, robbed), Step::kPoll);
+    EXPECT_EQ(spin.next(1'000'002, 100, robbed), Step::kYield);   // forgotten: it tries again
+}
+
+TEST(Spin, WhereYieldsAreDearWhoMayNotSleepGivesWaySeldom)
+{
+    const Robbed robbed;
+    for (const ProgressPolicy policy : {ProgressPolicy::kAdaptive, ProgressPolicy::kSpin, ProgressPolicy::kBlock}) {
+        Spin spin{budget(policy)};
+        for (int i = 0; i < 100; ++i) {
+            EXPECT_EQ(spin.next(100, 299, robbed, false), Step::kPoll);
+            EXPECT_EQ(spin.next(100, 1, robbed, false), Step::kYield);
+        }
+    }
+}
+
 TEST(Spin, AnEventDoesNotDelayTheNextYield)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
-    EXPECT_EQ(spin.next(200, quiet), Step::kPoll);
+    EXPECT_EQ(spin.next(0, 200, quiet), Step::kPoll);
     spin.restart();
-    EXPECT_EQ(spin.next(100, quiet), Step::kYield);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kYield);
 }
 
 TEST(Spin, EmptySleepDoesNotRenewTheBudgetButAnEventDoes)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
-    EXPECT_EQ(spin.next(1000, quiet), Step::kSleep);
-    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
-    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 1000, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kSleep);
     spin.restart();
-    EXPECT_EQ(spin.next(100, quiet), Step::kPoll);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kPoll);
 }
 
 TEST(Spin, ContendedYieldsAFewTimesThenSleeps)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
     for (unsigned i = 0; i < Spin::kYieldsWhenContended; ++i) {
-        EXPECT_EQ(spin.next(1, crowded), Step::kYield);
+        EXPECT_EQ(spin.next(0, 1, crowded), Step::kYield);
     }
-    EXPECT_EQ(spin.next(1, crowded), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 1, crowded), Step::kSleep);
 }
 
 TEST(Spin, PolicySpinYieldsWhenContendedAndNeverSleeps)
 {
     Spin spin{budget(ProgressPolicy::kSpin)};
     for (int i = 0; i < 10'000; ++i) {
-        EXPECT_NE(spin.next(100, quiet), Step::kSleep);
-        EXPECT_EQ(spin.next(100, crowded), Step::kYield);
+        EXPECT_NE(spin.next(0, 100, quiet), Step::kSleep);
+        EXPECT_EQ(spin.next(0, 100, crowded), Step::kYield);
     }
 }
 
 TEST(Spin, PolicyBlockSleepsAtOnce)
 {
     Spin spin{budget(ProgressPolicy::kBlock)};
-    EXPECT_EQ(spin.next(1, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 1, quiet), Step::kSleep);
 }
 
 TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
@@ -129,8 +178,8 @@ TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
     for (const ProgressPolicy policy : {ProgressPolicy::kAdaptive, ProgressPolicy::kSpin, ProgressPolicy::kBlock}) {
         Spin spin{budget(policy)};
         for (int i = 0; i < 10'000; ++i) {
-            EXPECT_NE(spin.next(100, quiet, false), Step::kSleep);
-            EXPECT_EQ(spin.next(100, crowded, false), Step::kYield);
+            EXPECT_NE(spin.next(0, 100, quiet, false), Step::kSleep);
+            EXPECT_EQ(spin.next(0, 100, crowded, false), Step::kYield);
         }
     }
 }
@@ -138,12 +187,12 @@ TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
 TEST(Spin, OneInterruptionLeavesTheRowTwoRunningEndIt)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
-    EXPECT_EQ(spin.next(900, quiet), Step::kYield);
+    EXPECT_EQ(spin.next(0, 900, quiet), Step::kYield);
     spin.interrupted();
-    EXPECT_EQ(spin.next(100, quiet), Step::kSleep);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kSleep);
     spin.interrupted();
     spin.interrupted();
-    EXPECT_EQ(spin.next(100, quiet), Step::kPoll);
+    EXPECT_EQ(spin.next(0, 100, quiet), Step::kPoll);
 }
 
 TEST(WaitingPolicy, SpinTimeIsTwiceTheWakeUpWithinBounds)
