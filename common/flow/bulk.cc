@@ -235,7 +235,7 @@ BulkRx::Arrived BulkRx::arrive(std::uint32_t number, const wire::BlockHead& head
 
 void BulkRx::look_for_holes(TrainRx& t, TimePoint now, Nanos window, bool in_order_path) noexcept
 {
-    if (t.received == t.frontier) {
+    if (t.received == t.frontier || t.asked_part) {
         t.gap_due = TimePoint::max();
         return;
     }
@@ -271,6 +271,7 @@ bool BulkRx::placed(TrainRx& t, unsigned index, TimePoint now, Nanos window, con
             --t.patience;
         } else {
             t.asked_below = 0;
+            t.asked_part = false;
         }
     }
     look_for_holes(t, now, window, in_order_path);
@@ -338,7 +339,7 @@ TrainRx* BulkRx::asking() noexcept
     return it == trains_.end() ? nullptr : *it;
 }
 
-unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned& first, std::span<std::uint64_t> words) noexcept
+unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std::span<std::uint64_t> words) noexcept
 {
     unsigned w = 0;
     while (w * 64 < t.ask_below && t.got.missing(w, t.ask_below) == 0) {
@@ -347,9 +348,15 @@ unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned& first, std::span<std::uint
     first = w * 64;
     unsigned count = 0;
     unsigned asked = 0;
-    for (; w * 64 < t.ask_below && count < words.size(); ++w) {
-        words[count] = t.got.missing(w, t.ask_below);
-        asked += static_cast<unsigned>(std::popcount(words[count++]));
+    bool more = false;
+    for (; w * 64 < t.ask_below && count < words.size() && !more; ++w) {
+        std::uint64_t bits = t.got.missing(w, t.ask_below);
+        while (asked + static_cast<unsigned>(std::popcount(bits)) > most) {
+            bits &= ~(std::uint64_t{1} << (63 - std::countl_zero(bits)));   // the highest
+            more = true;
+        }
+        words[count++] = bits;
+        asked += static_cast<unsigned>(std::popcount(bits));
     }
     while (count != 0 && words[count - 1] == 0) {
         --count;
@@ -357,7 +364,8 @@ unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned& first, std::span<std::uint
     t.ask = t.ask_again = false;
     t.asked_below = std::min(t.ask_below, t.frontier);
     t.asked_stamp = now;
-    t.patience = static_cast<std::uint16_t>(asked + kReorderBlocks);
+    t.asked_part = more;
+    t.patience = static_cast<std::uint16_t>(more ? asked - 1 : asked + kReorderBlocks);
     return count;
 }
 

@@ -136,6 +136,7 @@ struct TrainRx : QueueLink {
     bool landing_known{false};
     bool ask{false};                // a pull is owed
     bool ask_again{false};          // and it is a repetition
+    bool asked_part{false};         // the last pull left out what was beyond its share: it waits until that has come
     std::uint16_t blocks{0};
     std::uint16_t block_bytes{0};
     std::uint16_t received{0};
@@ -177,8 +178,8 @@ public:
     [[nodiscard]] TimePoint due(Nanos patience) const noexcept;
     // The next train with a pull owed, or null.
     [[nodiscard]] TrainRx* asking() noexcept;
-    // The words of that pull, and that it goes out now.
-    [[nodiscard]] unsigned ask(TrainRx& t, Stamp now, unsigned& first, std::span<std::uint64_t> words) noexcept;
+    // The words of that pull, for at most `most` blocks, and that it goes out now.
+    [[nodiscard]] unsigned ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std::span<std::uint64_t> words) noexcept;
     [[nodiscard]] TrainRx* take_any() noexcept;
 
     [[nodiscard]] TrainRx* find(std::uint32_t number) const noexcept { return number - base_ < kTrains ? trains_[number % kTrains] : nullptr; }
@@ -186,6 +187,7 @@ public:
     [[nodiscard]] std::uint64_t sack() const noexcept { return done_ >> 1; }
     [[nodiscard]] std::uint32_t seen() const noexcept { return seen_; }
     [[nodiscard]] bool idle() const noexcept { return open_ == 0; }
+    [[nodiscard]] unsigned open() const noexcept { return open_; }
 
 private:
     [[nodiscard]] static Nanos wait_of(const TrainRx& t, Nanos patience) noexcept;

@@ -17,17 +17,23 @@ namespace linnet::flow {
 class CreditPool {
 public:
     explicit CreditPool(std::uint32_t capacity) noexcept : capacity_{capacity} {}
+    CreditPool(std::uint32_t capacity, std::uint32_t bound) noexcept : capacity_{capacity}, bound_{bound} {}
 
     [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
     [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
     [[nodiscard]] std::uint32_t borrowers() const noexcept { return borrowers_; }
-    [[nodiscard]] std::uint32_t available() const noexcept { return capacity_ - std::min(lent_, capacity_); }
+    // What may be lent: of the capacity, as much as the way to the ring is known to hold.
+    [[nodiscard]] std::uint32_t allowed() const noexcept { return std::min(capacity_, bound_); }
+    [[nodiscard]] std::uint32_t available() const noexcept { return allowed() - std::min(lent_, allowed()); }
     // The measured capacity changed: the kernel counted drops, or the ring grew.
     void set_capacity(std::uint32_t capacity) noexcept { capacity_ = capacity; }
+    // Nothing that is lent is taken back.
+    void set_bound(std::uint32_t bound) noexcept { bound_ = bound; }
 
 private:
     friend class CreditLine;
     std::uint32_t capacity_;
+    std::uint32_t bound_{UINT32_MAX};
     std::uint32_t lent_{0};
     std::uint32_t borrowers_{0};
 };
@@ -56,7 +62,7 @@ public:
     bool extend(CreditPool& pool, std::uint32_t most) noexcept
     {
         const std::uint32_t sharers = pool.borrowers_ + (lent_ == 0 ? 1 : 0);
-        const std::uint32_t target = std::clamp(pool.capacity_ / sharers + first_, first_, std::max(most, first_));
+        const std::uint32_t target = std::clamp(pool.allowed() / sharers + first_, first_, std::max(most, first_));
         const std::uint32_t missing = target > open() ? target - open() : 0;
         const std::uint32_t floor = first_ > open() ? first_ - open() : 0;
         const std::uint32_t add = std::min(missing, floor + pool.available());

@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += liblinnet-flow.la
 liblinnet_la_LIBADD += liblinnet-flow.la
 liblinnet_flow_la_SOURCES = \
+    flow/arrival_window.h \
     flow/bulk.cc \
     flow/bulk.h \
     flow/connection.h \

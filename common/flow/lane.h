@@ -131,6 +131,8 @@ public:
     [[nodiscard]] bool pop(FramePool& pool, std::span<const std::byte>& bytes, FramePool::Index& buffer) noexcept;
     [[nodiscard]] bool ready() const noexcept { return (bits_ & 1) != 0; }
 
+    // One more than the highest that came.
+    [[nodiscard]] std::uint32_t top() const noexcept { return next_ + static_cast<std::uint32_t>(std::bit_width(bits_)); }
     [[nodiscard]] std::uint32_t ack() const noexcept { return next_ + static_cast<std::uint32_t>(std::countr_one(bits_)); }
     [[nodiscard]] std::uint64_t sack() const noexcept
     {

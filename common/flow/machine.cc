@@ -12,7 +12,7 @@ Machine::Machine(const Config& config, FramePool& tx, FramePool& rx)
     : config_{config},
       tx_pool_{tx},
       rx_pool_{rx},
-      pool_{config.ring_frames > config.control_reserve ? config.ring_frames - config.control_reserve : 0},
+      pool_{config.ring_frames > config.control_reserve ? config.ring_frames - config.control_reserve : 0, ArrivalWindow::kFirst},
       trains_tx_{config.trains},
       trains_rx_{config.trains}
 {

@@ -37,6 +37,7 @@
 #include "base/clock.h"
 #include "base/siphash.h"
 #include "base/status.h"
+#include "flow/arrival_window.h"
 #include "flow/connection.h"
 #include "flow/credit.h"
 #include "flow/frame_pool.h"
@@ -259,6 +260,8 @@ private:
     void place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept;
     void begin_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept;
     void data_arrived(Connection& c, bool at_once, TimePoint now) noexcept;
+    void watch_arrivals(std::uint32_t count, std::uint32_t missing) noexcept;
+    [[nodiscard]] unsigned most_asked(const Connection& c) const noexcept;
     void release_shown() noexcept;
     void lend(Connection& c) noexcept;
     void feed_starved() noexcept;
@@ -270,6 +273,7 @@ private:
     FramePool& tx_pool_;
     FramePool& rx_pool_;
     CreditPool pool_;
+    ArrivalWindow window_;
     Pool<TrainTx> trains_tx_;
     Pool<TrainRx> trains_rx_;
     MachineStats stats_;

@@ -151,7 +151,7 @@ void Machine::pull_frame(Connection& c, TrainRx& t, TimePoint now, TxFrame& f) n
     std::array<std::uint64_t, wire::kTrainWords> words;
     const bool again = t.ask_again;
     unsigned first = 0;
-    const unsigned count = c.bulk->rx.ask(t, stamp_of(now), first, words);
+    const unsigned count = c.bulk->rx.ask(t, stamp_of(now), most_asked(c), first, words);
     f.head_bytes = 0;
     if (count == 0) {
         return;   // what was missing has come meanwhile

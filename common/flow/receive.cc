@@ -273,6 +273,7 @@ void Machine::receive_lane(Connection& c, const wire::FrameHead& h, std::span<co
 {
     LaneRx& rx = c.lane->rx;
     const bool gap_before = rx.sack() != 0;
+    const std::uint32_t top = rx.top();
     switch (rx.arrive(h.number.get(), body, c.line.limit(), rx_pool_)) {
         case LaneRx::Verdict::kDeliver: r.lane = body; break;
         case LaneRx::Verdict::kKept: break;
@@ -287,6 +288,7 @@ void Machine::receive_lane(Connection& c, const wire::FrameHead& h, std::span<co
         case LaneRx::Verdict::kNoBuffer: drop(r, Drop::kNoBuffer); return;
     }
     c.line.arrived(pool_, rx.ack());
+    watch_arrivals(1, before(top, h.number.get()) ? h.number.get() - top : 0);
     data_arrived(c, gap_before || rx.sack() != 0, now);
 }
 
@@ -315,6 +317,21 @@ void Machine::data_arrived(Connection& c, bool at_once, TimePoint now) noexcept
         c.ack_due = now + config_.timing.ack_delay;
         delayed_.push_back(c);
     }
+}
+
+// What was lost on the way says what the way holds.
+void Machine::watch_arrivals(std::uint32_t count, std::uint32_t missing) noexcept
+{
+    if (window_.arrived(count, missing, pool_.lent())) {
+        pool_.set_bound(window_.size());
+    }
+}
+
+// Blocks asked for again are on their way like others, and answered without credit: this connection's share of the window, for each train of it that may ask.
+unsigned Machine::most_asked(const Connection& c) const noexcept
+{
+    constexpr std::uint32_t kLeast = 8;
+    return std::max(kLeast, window_.size() / std::max(pool_.borrowers(), 1u) / std::max(c.bulk->rx.open(), 1u));
 }
 
 void Machine::lend(Connection& c) noexcept
@@ -407,6 +424,7 @@ void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const s
         }
     }
     BulkRx& rx = c.bulk->rx;
+    watch_arrivals(1, index > t.frontier ? index - t.frontier : 0);
     const Nanos window = reorder_window(config_.timing, c.rtt, c.widened);
     const bool complete = rx.placed(t, index, now, window, c.echoed_known ? &c.echoed : nullptr, c.in_order_path());
     if (complete) {

@@ -257,5 +257,53 @@ TEST_P(FlowGoodput, LossCostsLittleMoreThanWhatWasLost)
 }
 INSTANTIATE_TEST_SUITE_P(Roles, FlowGoodput, ::testing::Values(true, false), [](const auto& p) { return p.param ? "Lane" : "Bulk"; });
 
+// ---- a port that holds less than is lent ----
+
+// Ten times as fast into it as out of it, and a queue for a tenth of what the receiver's ring holds.
+class FlowThroughAPort : public ::testing::TestWithParam<bool> {
+protected:
+    void SetUp() override
+    {
+        config.ring_frames = 8192;
+        config.bulk_share = 1024;
+        config.trains_open = 8;
+        a = &sim.add(config, 2048);
+        b = &sim.add(config, 2048);
+        a->join(*b);
+        a->port = &port;
+        b->ring_max = 8192;
+    }
+    void stream(unsigned count, std::size_t bytes)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            GetParam() ? a->send_lane(1300) : a->send_bulk(bytes, bytes);
+        }
+    }
+    Sim sim{testing::test_seed(21)};
+    Machine::Config config;
+    SwitchPort port;
+    Host* a{nullptr};
+    Host* b{nullptr};
+};
+
+TEST_P(FlowThroughAPort, IsKeptBusyWithLittleThatIsSentInVain)
+{
+    port.buffer = GetParam() ? 64 * 1024 : 128 * 1024;   // less than the lane's own window
+    const unsigned count = GetParam() ? 12'000 : 12;
+    const std::size_t bytes = GetParam() ? 1300 : 1'400'000;
+    stream(count, bytes);
+    const TimePoint start = sim.now;
+    ASSERT_TRUE(sim.run([&] { return a->done(); }, 10s)) << a->describe() << "\n" << b->describe();
+    const auto took = static_cast<double>((sim.now - start).count());
+    const double rate = static_cast<double>(count) * static_cast<double>(bytes) / took / port.bytes_per_ns;
+    EXPECT_GE(rate, 0.80) << b->describe();   // of the port's, heads included
+    EXPECT_LE(static_cast<double>(port.lost), 0.10 * static_cast<double>(port.passed)) << a->describe();
+    EXPECT_EQ(a->faults + b->faults, "");
+    std::printf("%.3f of the port's rate; %.3f of what passed was lost, %.3f sent again\n", rate,
+                static_cast<double>(port.lost) / static_cast<double>(port.passed),
+                static_cast<double>(a->machine.stats().blocks_again + a->machine.stats().lane_again) / static_cast<double>(port.passed));
+}
+INSTANTIATE_TEST_SUITE_P(Roles, FlowThroughAPort, ::testing::Values(true, false), [](const auto& p) { return p.param ? "Lane" : "Bulk"; });
+
 }   // namespace
 }   // namespace linnet::flow::sim

@@ -26,6 +26,20 @@ Host& Sim::add(const Machine::Config& config, std::size_t tx_buffers, std::size_
     return *hosts.back();
 }
 
+// A frame of `bytes` gets there at `at`. False: there was no room.
+bool SwitchPort::pass(TimePoint& at, std::size_t bytes)
+{
+    const auto waits = std::max(free - at, Nanos{0});
+    if (static_cast<double>(waits.count()) * bytes_per_ns + static_cast<double>(bytes) > static_cast<double>(buffer)) {
+        ++lost;
+        return false;
+    }
+    free = std::max(free, at) + Nanos{static_cast<std::int64_t>(static_cast<double>(bytes + 38) / bytes_per_ns)};
+    at = free;
+    ++passed;
+    return true;
+}
+
 void Sim::send(Host& from, const TxFrame& frame)
 {
     PathFaults& path = from.path;
@@ -62,6 +76,9 @@ void Sim::send(Host& from, const TxFrame& frame)
         TimePoint at = from.path_free + path.delay;
         if (chance(path.overtake)) {
             at += Nanos{static_cast<std::int64_t>(pick(0, static_cast<std::uint64_t>(path.jitter.count())))};
+        }
+        if (from.port != nullptr && !from.port->pass(at, bytes)) {
+            continue;
         }
         flights_.push({at, order_++, from.peer, copy});
     }

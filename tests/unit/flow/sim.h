@@ -30,6 +30,16 @@ struct PathFaults {
     double not_sent{0};           // the local ring refuses a batch
 };
 
+// The port of a switch, in front of a receiver: frames of all senders queue in it, and those that find it full are lost.
+struct SwitchPort {
+    double bytes_per_ns{0.125};          // 1 Gbit/s
+    std::size_t buffer{128 * 1024};
+    TimePoint free{};
+    std::uint64_t passed{0};
+    std::uint64_t lost{0};
+    bool pass(TimePoint& at, std::size_t bytes);
+};
+
 class Host;
 
 class Sim {
@@ -106,6 +116,7 @@ public:
     Host* peer{nullptr};
     ConnectionId lane{}, bulk{};
     PathFaults path;               // to the peer
+    SwitchPort* port{nullptr};     // that its frames go through, behind that
     TimePoint path_free{};
     TimePoint burst_until{};
     std::size_t ring_max{256};
