@@ -24,12 +24,16 @@ public:
     Pieces(const Elements& e, std::size_t size) noexcept : count_{e.count}
     {
         for (std::size_t i = 0; i < count_ && i < kIovMax; ++i) {
+            if (e.ioc == nullptr || (e.ioc[i].addr == nullptr && e.ioc[i].count != 0)) {
+                fits_ = false;
+                return;
+            }
             fits_ = fits_ && e.ioc[i].count <= std::numeric_limits<std::size_t>::max() / size / kIovMax;
             iov_[i] = {e.ioc[i].addr, e.ioc[i].count * size};
         }
         fits_ = fits_ && count_ <= kIovMax;
     }
-    // False: too many, or more than memory holds.
+    // False: too many, nowhere, or more than memory holds.
     [[nodiscard]] bool fits() const noexcept { return fits_; }
     [[nodiscard]] Bytes bytes() const noexcept { return {iov_.data(), count_}; }
     // For an operand, which is copied at once.
@@ -106,7 +110,7 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
 int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attr, std::uint64_t flags) noexcept
 {
     constexpr std::uint64_t kForms = FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC;
-    if ((flags & ~(kForms | FI_TAGGED)) != 0 || (flags & kForms) == kForms) {
+    if (attr == nullptr || (flags & ~(kForms | FI_TAGGED)) != 0 || (flags & kForms) == kForms) {
         return -FI_EINVAL;
     }
     const linnet_atomic_form_t form =
@@ -136,7 +140,7 @@ ssize_t post_message(fid_ep* f, linnet_atomic_form_t form, const fi_msg_atomic& 
     if ((flags & ~kMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    if (m.rma_iov_count != 1) {
+    if (m.rma_iov_count != 1 || m.rma_iov == nullptr) {
         return -FI_EINVAL;
     }
     return EndpointFid::of(f).endpoint.atomic({form, {m.msg_iov, m.iov_count}, compare, result, m.addr, m.rma_iov[0].addr, m.rma_iov[0].key, m.datatype,
@@ -160,7 +164,7 @@ ssize_t inject(fid_ep* f, const void* buffer, std::size_t count, fi_addr_t to, s
 {
     const fi_ioc operand{const_cast<void*>(buffer), count};
     return EndpointFid::of(f).endpoint.atomic(
-        {LINNET_ATOMIC_APPLY, {&operand, 1}, {}, {}, to, address, key, type, op, nullptr, FI_INJECT, true});
+        {LINNET_ATOMIC_APPLY, {&operand, 1}, {}, {}, to, address, key, type, op, f->fid.context, FI_INJECT, true});
 }
 ssize_t fetch(fid_ep* f, const void* buffer, std::size_t count, void*, void* result, void*, fi_addr_t to, std::uint64_t address, std::uint64_t key,
               fi_datatype type, fi_op op, void* context) noexcept
@@ -202,7 +206,7 @@ template <linnet_atomic_form_t Form>
 int ask(fid_ep*, fi_datatype type, fi_op op, std::size_t* count) noexcept
 {
     std::size_t bytes = 0;
-    return valid(Form, type, op, count, &bytes);
+    return count == nullptr ? -FI_EINVAL : valid(Form, type, op, count, &bytes);
 }
 }   // namespace
 

@@ -14,6 +14,8 @@
 namespace linnet::ofi {
 
 namespace {
+constexpr std::size_t kReserved = 65536;   // `count` is what the application expects; more than this is believed when it comes
+
 // "host10" + 1 = "host11", "10.1.0.9" + 1 = "10.1.0.10": the number at the end of a node or service.
 std::optional<std::string> advanced(const std::string& text, std::size_t by)
 {
@@ -40,7 +42,7 @@ Av::Av(Domain& domain, const fi_av_attr& attr) : fid_av{}, domain_{domain}, asyn
     fid.fclass = FI_CLASS_AV;
     fid.ops = &base;
     ops = &own;
-    slots_.reserve(attr.count);
+    slots_.reserve(std::min(attr.count, kReserved));
     ++domain_.users;
 }
 
@@ -87,7 +89,7 @@ int Av::close_fid(struct fid* f) noexcept
 int Av::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 {
     Av& av = object<Av, fid_av>(f);
-    if (what->fclass != FI_CLASS_EQ || flags != 0 || av.eq_ != nullptr) {
+    if (what == nullptr || what->fclass != FI_CLASS_EQ || flags != 0 || av.eq_ != nullptr) {
         return -FI_EINVAL;
     }
     av.eq_ = &object<Eq, fid_eq>(what);
@@ -204,12 +206,15 @@ int Av::insert(fid_av* f, const void* addresses, std::size_t count, fi_addr_t* o
         if (const int error = av.begin(flags, context); error != FI_SUCCESS) {
             return error;
         }
+        if (addresses == nullptr && count != 0) {
+            return -FI_EINVAL;
+        }
         const std::uint32_t format = av.domain_.address_format();
         const char* at = static_cast<const char*>(addresses);
         Insertion in{out, flags, context};
         for (std::size_t i = 0; i < count; ++i) {
             std::size_t bytes = format_bytes(format);
-            if (bytes == 0 && at != nullptr) {   // FI_SOCKADDR: each says how long it is
+            if (bytes == 0) {   // FI_SOCKADDR: each says how long it is
                 sa_family_t family = 0;
                 std::memcpy(&family, at + offsetof(sockaddr, sa_family), sizeof family);
                 bytes = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
@@ -255,7 +260,7 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
 int Av::remove(fid_av* f, fi_addr_t* addresses, std::size_t count, std::uint64_t flags) noexcept
 {
     Av& av = of(f);
-    if (flags != 0) {
+    if (flags != 0 || (addresses == nullptr && count != 0)) {
         return -FI_EINVAL;
     }
     const std::lock_guard guard{av.lock_};
@@ -276,12 +281,17 @@ int Av::lookup(fid_av* f, fi_addr_t address, void* to, std::size_t* bytes) noexc
 {
     return guarded([&] {
         Av& av = of(f);
+        if (bytes == nullptr || (to == nullptr && *bytes != 0)) {
+            return -FI_EINVAL;
+        }
         const std::lock_guard guard{av.lock_};
         if (address >= av.slots_.size() || !av.slots_[address].used) {
             return -FI_EINVAL;
         }
         const std::string encoded = av.slots_[address].address.encode(av.domain_.address_format());
-        std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+        if (to != nullptr) {
+            std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+        }
         *bytes = encoded.size();
         return FI_SUCCESS;
     });
@@ -290,7 +300,7 @@ int Av::lookup(fid_av* f, fi_addr_t address, void* to, std::size_t* bytes) noexc
 const char* Av::address_text(fid_av* f, const void* address, char* to, std::size_t* bytes) noexcept
 {
     const auto copied = [&](const std::string& text) {
-        if (*bytes > 0) {
+        if (*bytes > 0 && to != nullptr) {
             const std::size_t n = std::min(*bytes - 1, text.size());
             std::memcpy(to, text.data(), n);
             to[n] = '\0';

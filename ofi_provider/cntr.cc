@@ -21,7 +21,7 @@ int Counter::open(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** out, void* 
         const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
         if (attr != nullptr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags != 0)) {
             LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: events %d or flags cannot be had\n", attr->events);
-            return -FI_ENOSYS;
+            return -FI_EINVAL;
         }
         auto* const counter = new Counter{Domain::of(domain)};
         counter->fid.context = context;
@@ -52,8 +52,8 @@ int Counter::control(struct fid* f, int command, void* arg) noexcept
     Counter& c = object<Counter, fid_cntr>(f);
     switch (command) {
         case FI_GETWAIT: return arg == nullptr ? -FI_EINVAL : c.get_wait(arg);
-        case FI_GETWAITOBJ: *static_cast<fi_wait_obj*>(arg) = c.kind(); return FI_SUCCESS;
-        case FI_GETOPSFLAG: *static_cast<std::uint64_t*>(arg) = 0; return FI_SUCCESS;
+        case FI_GETWAITOBJ: return told(arg, c.kind());
+        case FI_GETOPSFLAG: return told(arg, std::uint64_t{0});
         default: return -FI_ENOSYS;
     }
 }
@@ -70,9 +70,8 @@ bool Counter::has_events() noexcept { return changes_.load(std::memory_order_seq
 bool Counter::poll() noexcept
 {
     progress();
-    const bool changed = has_events();
-    seen_.store(changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
-    return changed;
+    const std::uint64_t now = changes_.load(std::memory_order_acquire);
+    return polled_.exchange(now, std::memory_order_relaxed) != now;
 }
 
 std::uint64_t Counter::read(fid_cntr* f) noexcept

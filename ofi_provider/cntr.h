@@ -19,8 +19,9 @@ public:
     static int open(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** out, void* context) noexcept;
 
     void count(bool success) noexcept;
-    // It changed since it was last looked at.
+    // It changed since it was last read.
     [[nodiscard]] bool has_events() noexcept override;
+    // For poll sets: it changed since this was last asked, after progress.
     bool poll() noexcept;
     std::atomic<unsigned> users{0};
 
@@ -45,7 +46,8 @@ private:
     std::atomic<std::uint64_t> value_{0};
     std::atomic<std::uint64_t> errors_{0};
     std::atomic<std::uint64_t> changes_{0};   // of either
-    std::atomic<std::uint64_t> seen_{0};      // `changes_` when it was last looked at
+    std::atomic<std::uint64_t> seen_{0};      // `changes_` when it was last read
+    std::atomic<std::uint64_t> polled_{0};    // and when a poll set last looked at it: reading is nothing to that
 };
 
 }   // namespace linnet::ofi

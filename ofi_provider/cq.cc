@@ -44,9 +44,10 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
     return guarded([&] {
         static const fi_cq_attr kDefault{};
         const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
-        if (want.format > FI_CQ_FORMAT_TAGGED || (want.flags & ~FI_AFFINITY) != 0) {
-            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d or flags 0x%llx cannot be had\n", want.format, static_cast<unsigned long long>(want.flags));
-            return -FI_ENOSYS;
+        if (want.format > FI_CQ_FORMAT_TAGGED || want.wait_cond > FI_CQ_COND_THRESHOLD || (want.flags & ~FI_AFFINITY) != 0) {
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %d or flags 0x%llx cannot be had\n", want.format, want.wait_cond,
+                           static_cast<unsigned long long>(want.flags));
+            return -FI_EINVAL;
         }
         auto* const cq = new Cq{Domain::of(domain), want};
         cq->fid.context = context;
@@ -77,7 +78,7 @@ int Cq::control(struct fid* f, int command, void* arg) noexcept
     Cq& cq = object<Cq, fid_cq>(f);
     switch (command) {
         case FI_GETWAIT: return arg == nullptr ? -FI_EINVAL : cq.get_wait(arg);
-        case FI_GETWAITOBJ: *static_cast<fi_wait_obj*>(arg) = cq.kind(); return FI_SUCCESS;
+        case FI_GETWAITOBJ: return told(arg, cq.kind());
         default: return -FI_ENOSYS;
     }
 }
@@ -148,6 +149,9 @@ ssize_t Cq::take(void* to, std::size_t count, fi_addr_t* from) noexcept
 ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) noexcept
 {
     Cq& cq = of(f);
+    if (to == nullptr && count != 0) {
+        return -FI_EINVAL;
+    }
     if (count == 0 || !cq.has_events()) {
         cq.progress(true);
     }
@@ -164,6 +168,9 @@ ssize_t Cq::read(fid_cq* f, void* to, std::size_t count) noexcept { return read_
 ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
 {
     Cq& cq = of(f);
+    if (to == nullptr) {
+        return -FI_EINVAL;
+    }
     if (!cq.has_events()) {
         cq.progress();
     }
@@ -175,9 +182,9 @@ ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
         return -FI_EAGAIN;
     }
     void* const data = to->err_data;
-    const std::size_t data_bytes = to->err_data_size;
+    const bool its_own = to->err_data_size != 0 && FI_VERSION_GE(cq.domain_.api_version(), FI_VERSION(1, 5));
     *to = {};
-    to->err_data = data_bytes != 0 ? data : nullptr;   // with 0 on input it would become ours: there is none
+    to->err_data = its_own ? data : nullptr;   // else it would become ours: there is none
     if (lost) {
         to->err = FI_EOVERRUN;
         return 1;
@@ -227,7 +234,7 @@ ssize_t Cq::sread_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from, 
 {
     return guarded([&]() -> ssize_t {
         Cq& cq = of(f);
-        if (!cq.can_sleep()) {
+        if (!cq.can_sleep() || (to == nullptr && count != 0)) {
             return -FI_EINVAL;
         }
         // A threshold of more than the caller has room for would never be seen to be met.
@@ -254,16 +261,7 @@ int Cq::signal(fid_cq* f) noexcept
     return FI_SUCCESS;
 }
 
-const char* Cq::error_text(fid_cq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept
-{
-    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
-    if (to != nullptr && bytes > 0) {
-        std::strncpy(to, text, bytes - 1);
-        to[bytes - 1] = '\0';
-        return to;
-    }
-    return text;
-}
+const char* Cq::error_text(fid_cq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept { return status_text(provider_error, to, bytes); }
 
 bool Cq::poll() noexcept
 {

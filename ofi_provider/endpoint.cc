@@ -69,6 +69,9 @@ int ep_getopt(fid_t f, int level, int name, void* value, std::size_t* bytes) noe
     if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
         return -FI_ENOPROTOOPT;
     }
+    if (value == nullptr || bytes == nullptr) {
+        return -FI_EINVAL;
+    }
     const std::size_t least = EndpointFid::of(f).endpoint.least_multi_recv();
     const bool fits = *bytes >= sizeof least;
     if (fits) {
@@ -84,7 +87,7 @@ int ep_setopt(fid_t f, int level, int name, const void* value, std::size_t bytes
         return -FI_ENOPROTOOPT;
     }
     std::size_t least = 0;
-    if (bytes < sizeof least) {
+    if (value == nullptr || bytes < sizeof least) {
         return -FI_EINVAL;
     }
     std::memcpy(&least, value, sizeof least);
@@ -112,8 +115,8 @@ EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* 
     fid.ops = &base;
     ops = &own;
     cm = &names;
-    msg = message_ops();
-    tagged = tagged_ops();
+    msg = (e.caps_ & FI_MSG) != 0 ? message_ops() : no_message_ops();
+    tagged = (e.caps_ & FI_TAGGED) != 0 ? tagged_ops() : no_tagged_ops();
     const bool starts = e.may(FI_READ | FI_WRITE);
     rma = starts && (e.caps_ & FI_RMA) != 0 ? rma_ops() : no_rma_ops();
     atomic = starts && (e.caps_ & FI_ATOMIC) != 0 ? atomic_ops() : no_atomic_ops();
@@ -146,7 +149,10 @@ int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, s
     });
 }
 
-Endpoint::Endpoint(Domain& domain, const fi_info& info) : domain_{domain}, caps_{info.caps} { ++domain_.users; }
+Endpoint::Endpoint(Domain& domain, const fi_info& info) : domain_{domain}, caps_{info.caps}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)}
+{
+    ++domain_.users;
+}
 
 Endpoint::~Endpoint() = default;
 
@@ -211,6 +217,9 @@ void Endpoint::release() noexcept
 
 int Endpoint::bind(struct fid* what, std::uint64_t flags)
 {
+    if (what == nullptr) {
+        return -FI_EINVAL;
+    }
     if (enabled_) {
         return -FI_EOPBADSTATE;
     }
@@ -420,6 +429,9 @@ int Endpoint::set_name(const void* address, std::size_t bytes)
 // An endpoint that was not enabled yet gets its context here: its address is fixed from now on.
 int Endpoint::get_name(void* to, std::size_t* bytes)
 {
+    if (bytes == nullptr || (to == nullptr && *bytes != 0)) {
+        return -FI_EINVAL;
+    }
     const std::size_t need = format_bytes(domain_.address_format());
     if (need != 0 && *bytes < need) {
         *bytes = need;
@@ -435,7 +447,9 @@ int Endpoint::get_name(void* to, std::size_t* bytes)
     }
     const std::string encoded = Address{name}.encode(domain_.address_format());
     const bool fits = *bytes >= encoded.size();
-    std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+    if (to != nullptr) {
+        std::memcpy(to, encoded.data(), std::min(*bytes, encoded.size()));
+    }
     *bytes = encoded.size();
     return fits ? FI_SUCCESS : -FI_ETOOSMALL;
 }

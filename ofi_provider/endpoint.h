@@ -184,7 +184,9 @@ private:
 
     // Constant once enabled.
     Domain& domain_;
-    std::uint64_t caps_;
+    const std::uint64_t caps_;
+    const bool sends_messages_;
+    const bool receives_messages_;
     std::optional<Address> local_;
     Source source_;
     Cq* tx_cq_{nullptr};

@@ -13,7 +13,7 @@
 
 namespace linnet::ofi {
 
-Eq::Eq(Fabric& fabric, fi_wait_obj kind) : fid_eq{}, fabric_{fabric}, kind_{kind}
+Eq::Eq(Fabric& fabric, fi_wait_obj kind, bool writable) : fid_eq{}, fabric_{fabric}, kind_{kind}, writable_{writable}
 {
     static fi_ops base = {sizeof base, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_eq own = {sizeof own, read, read_error, write, sread, error_text};
@@ -39,11 +39,14 @@ int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) 
 {
     return guarded([&] {
         const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
-        if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
-            LINNET_FI_INFO(FI_LOG_EQ, "eq attr: wait object %d or flags cannot be had\n", kind);
+        if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
+            LINNET_FI_INFO(FI_LOG_EQ, "eq attr: wait object %d cannot be had\n", kind);
             return -FI_ENOSYS;
         }
-        auto* const eq = new Eq{Fabric::of(fabric), kind};
+        if (kind > FI_WAIT_POLLFD || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
+            return -FI_EINVAL;
+        }
+        auto* const eq = new Eq{Fabric::of(fabric), kind, attr != nullptr && (attr->flags & FI_WRITE) != 0};
         eq->fid.context = context;
         *out = eq;
         return FI_SUCCESS;
@@ -64,9 +67,11 @@ int Eq::close_fid(struct fid* f) noexcept
 int Eq::control(struct fid* f, int command, void* arg) noexcept
 {
     Eq& eq = object<Eq, fid_eq>(f);
+    if (arg == nullptr) {
+        return -FI_EINVAL;
+    }
     if (command == FI_GETWAITOBJ) {
-        *static_cast<fi_wait_obj*>(arg) = eq.kind_;
-        return FI_SUCCESS;
+        return told(arg, eq.kind_);
     }
     if (command == FI_GETWAIT && eq.kind_ == FI_WAIT_FD) {
         *static_cast<int*>(arg) = eq.fd_;
@@ -142,6 +147,9 @@ ssize_t Eq::read(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, s
 {
     return guarded([&]() -> ssize_t {
         auto& eq = static_cast<Eq&>(*f);
+        if ((to == nullptr && bytes != 0) || (flags & ~FI_PEEK) != 0) {
+            return -FI_EINVAL;
+        }
         const std::lock_guard guard{eq.lock_};
         return eq.take(event, to, bytes, flags);
     });
@@ -150,6 +158,9 @@ ssize_t Eq::read(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, s
 ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noexcept
 {
     auto& eq = static_cast<Eq&>(*f);
+    if (to == nullptr) {
+        return -FI_EINVAL;
+    }
     const std::lock_guard guard{eq.lock_};
     if (eq.events_.empty() || !eq.events_.front().is_error) {
         return -FI_EAGAIN;
@@ -168,7 +179,10 @@ ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noex
 ssize_t Eq::write(fid_eq* f, std::uint32_t event, const void* from, std::size_t bytes, std::uint64_t flags) noexcept
 {
     return guarded([&]() -> ssize_t {
-        if (flags != 0) {
+        if (!static_cast<Eq&>(*f).writable_) {
+            return -FI_ENOSYS;
+        }
+        if (flags != 0 || (from == nullptr && bytes != 0)) {
             return -FI_EINVAL;
         }
         static_cast<Eq&>(*f).add({event, {static_cast<const char*>(from), bytes}, false, {}});
@@ -180,7 +194,7 @@ ssize_t Eq::sread(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, 
 {
     return guarded([&]() -> ssize_t {
         auto& eq = static_cast<Eq&>(*f);
-        if (eq.kind_ == FI_WAIT_NONE) {
+        if (eq.kind_ == FI_WAIT_NONE || (to == nullptr && bytes != 0) || (flags & ~FI_PEEK) != 0) {
             return -FI_EINVAL;
         }
         std::unique_lock guard{eq.lock_};
@@ -200,15 +214,6 @@ int Eq::try_wait() noexcept
     return kind_ == FI_WAIT_NONE ? -FI_EINVAL : events_.empty() ? FI_SUCCESS : -FI_EAGAIN;
 }
 
-const char* Eq::error_text(fid_eq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept
-{
-    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
-    if (to != nullptr && bytes > 0) {
-        std::strncpy(to, text, bytes - 1);
-        to[bytes - 1] = '\0';
-        return to;
-    }
-    return text;
-}
+const char* Eq::error_text(fid_eq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept { return status_text(provider_error, to, bytes); }
 
 }   // namespace linnet::ofi

@@ -34,7 +34,7 @@ private:
         bool is_error;
         fi_eq_err_entry error;
     };
-    explicit Eq(Fabric& fabric, fi_wait_obj kind);
+    Eq(Fabric& fabric, fi_wait_obj kind, bool writable);
     ~Eq();
     static int close_fid(struct fid* f) noexcept;
     static int control(struct fid* f, int command, void* arg) noexcept;
@@ -49,6 +49,7 @@ private:
 
     Fabric& fabric_;
     fi_wait_obj kind_;
+    bool writable_;                  // opened for fi_eq_write()
     int fd_{-1};                     // an eventfd that is readable while there are events
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;   // these two are the application's (FI_WAIT_MUTEX_COND)
     pthread_cond_t cond_ = PTHREAD_COND_INITIALIZER;

@@ -45,6 +45,9 @@ Fabric::Fabric() : fid_fabric{}
 int Fabric::open(fi_fabric_attr* attr, fid_fabric** out, void* context) noexcept
 {
     return guarded([&] {
+        if (attr == nullptr) {
+            return -FI_EINVAL;
+        }
         if (attr->name != nullptr && std::string{attr->name} != "linnet") {
             return -FI_ENODATA;
         }
@@ -140,7 +143,7 @@ int Domain::open(fid_fabric* fabric, fi_info* info, fid_domain** out, void* cont
 int Domain::open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out, std::uint64_t flags, void* context) noexcept
 {
     return guarded([&] {
-        if (flags != 0 || !format_known(info->addr_format)) {
+        if (info == nullptr || flags != 0 || !format_known(info->addr_format)) {
             return -FI_EINVAL;
         }
         if (info->domain_attr != nullptr && info->domain_attr->name != nullptr && std::string{info->domain_attr->name} != "linnet") {
@@ -170,16 +173,18 @@ int Domain::close_fid(struct fid* f) noexcept
     return FI_SUCCESS;
 }
 
-// An EQ for asynchronous control events: none happen here but those of address vectors, which have their own. Registrations end at once.
+// An EQ for asynchronous control events: none happen here but those of address vectors, which have their own. With FI_REG_MR the end of each
+// registration is told, which is at once.
 int Domain::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 {
     Domain& d = object<Domain, fid_domain>(f);
-    if (what->fclass != FI_CLASS_EQ || d.eq_ != nullptr) {
+    if (what == nullptr || what->fclass != FI_CLASS_EQ || d.eq_ != nullptr) {
         return -FI_EINVAL;
     }
-    if ((flags & FI_REG_MR) != 0) {
-        return -FI_ENOSYS;
+    if ((flags & ~FI_REG_MR) != 0) {
+        return -FI_EBADFLAGS;
     }
+    d.tells_registrations_ = (flags & FI_REG_MR) != 0;
     d.eq_ = &object<Eq, fid_eq>(what);
     ++d.eq_->users;
     return FI_SUCCESS;
@@ -191,7 +196,7 @@ int Domain::control(struct fid*, int command, void* arg) noexcept
     switch (command) {
         case FI_MAP_RAW_MR: {
             const auto& map = *static_cast<const struct fi_mr_map_raw*>(arg);
-            if (map.key_size != sizeof *map.key) {
+            if (map.key_size != sizeof *map.key || map.key == nullptr || map.raw_key == nullptr) {
                 return -FI_EINVAL;
             }
             std::memcpy(map.key, map.raw_key, sizeof *map.key);
@@ -210,7 +215,8 @@ int Domain::add_region(Region& region)
     if (!regions_.try_emplace(region.key, &region).second) {
         return -FI_ENOKEY;
     }
-    for (Endpoint* const e : endpoints_) {
+    for (std::size_t i = 0; region.remote() && i < endpoints_.size(); ++i) {
+        Endpoint* const e = endpoints_[i];
         const int error = guarded([&] { return e->expose(region); });
         if (error != FI_SUCCESS) {
             for (Endpoint* const done : endpoints_) {
@@ -233,12 +239,22 @@ void Domain::remove_region(Region& region) noexcept
     unwatch(region.key);
 }
 
+void Domain::registered(Region& region)
+{
+    if (tells_registrations_) {
+        fi_eq_entry e{};
+        e.fid = &region.fid;
+        e.context = region.fid.context;
+        eq_->report(FI_MR_COMPLETE, e);
+    }
+}
+
 int Domain::attach(Endpoint& endpoint)
 {
     const std::lock_guard guard{regions_lock_};
     endpoints_.push_back(&endpoint);
     for (const auto& [key, region] : regions_) {
-        if (const int error = endpoint.expose(*region); error != FI_SUCCESS) {
+        if (const int error = region->remote() ? endpoint.expose(*region) : FI_SUCCESS; error != FI_SUCCESS) {
             return error;
         }
     }

@@ -49,12 +49,13 @@ public:
     [[nodiscard]] bool own_keys() const noexcept { return own_keys_; }
     [[nodiscard]] std::uint64_t make_key() noexcept { return next_key_.fetch_add(1, std::memory_order_relaxed); }
 
-    // Regions that peers may reach, and the endpoints through which they do. 0 or a negative fi_errno.
+    // Regions, each with a key of its own, and the endpoints through which peers reach those that they may. 0 or a negative fi_errno.
     int add_region(Region& region);
+    void registered(Region& region);   // and the application knows it
     void remove_region(Region& region) noexcept;
     int attach(Endpoint& endpoint);
     void detach(Endpoint& endpoint) noexcept;
-    // The counter of a region that peers may reach.
+    // The counter of a region.
     void watch(std::uint64_t key, Counter& counter);
     void unwatch(std::uint64_t key) noexcept;
     // Peers wrote to the region with this key. The caller runs completions, and may hold the sources of a Waitable.
@@ -75,6 +76,7 @@ private:
 
     Fabric& fabric_;
     Eq* eq_{nullptr};   // bound to it: kept from being closed
+    bool tells_registrations_{false};
     std::uint32_t format_;
     const bool virtual_addresses_;
     const bool own_keys_;

@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kName = "linnet";
 constexpr std::size_t kQueueSize = 65536;   // requests come from a pool that grows; the number says "many"
 constexpr std::size_t kObjects = 65536;
+constexpr std::uint64_t kTagFields = 0xaaaaaaaaaaaaaaaa;   // each bit a field of its own
 constexpr std::uint64_t kOrder = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |
                                  FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
                                  FI_ORDER_ATOMIC_WAW;
@@ -43,6 +44,12 @@ bool within(const char* attribute, std::uint64_t wanted, std::uint64_t offered)
     return (wanted & ~offered) == 0 || refuse(attribute, wanted, offered);
 }
 bool at_most(const char* attribute, std::size_t wanted, std::size_t offered) { return wanted <= offered || refuse(attribute, wanted, offered); }
+
+// There are no authorization keys; interfaces before 1.5 do not know the field.
+bool no_key(const char* attribute, std::size_t bytes, std::uint32_t version)
+{
+    return bytes == 0 || FI_VERSION_LT(version, FI_VERSION(1, 5)) || refuse(attribute, bytes, 0);
+}
 
 // Before 1.5 mr_mode was an enumeration, where the provider chose if the application did not; 1.5 made it bits, of which we need none.
 int mr_mode_for(int wanted, std::uint32_t version) noexcept
@@ -77,7 +84,7 @@ Info make_offer(std::uint32_t version)
     ep.protocol_version = 1;
     ep.max_msg_size = SIZE_MAX >> 1;
     ep.max_order_raw_size = ep.max_order_war_size = ep.max_order_waw_size = LINNET_RMA_ORDERED;
-    ep.mem_tag_format = UINT64_MAX;
+    ep.mem_tag_format = kTagFields;
     ep.tx_ctx_cnt = 1;
     ep.rx_ctx_cnt = 1;
     fi_domain_attr& d = *i->domain_attr;
@@ -161,7 +168,7 @@ bool take_rx(const fi_rx_attr& want, fi_info& offer)
 
 bool take_ep(const fi_ep_attr& want, const fi_info& offer)
 {
-    const fi_ep_attr& ep = *offer.ep_attr;
+    fi_ep_attr& ep = *offer.ep_attr;
     const auto shared = [](std::size_t n) { return n == FI_SHARED_CONTEXT; };
     if (want.type != FI_EP_UNSPEC && want.type != FI_EP_RDM) {
         return refuse("ep_attr->type", want.type, ep.type);
@@ -172,6 +179,9 @@ bool take_ep(const fi_ep_attr& want, const fi_info& offer)
     if (shared(want.tx_ctx_cnt) || shared(want.rx_ctx_cnt)) {
         return refuse("ep_attr->tx_ctx_cnt, rx_ctx_cnt: shared contexts", FI_SHARED_CONTEXT, 1);
     }
+    if (want.mem_tag_format != 0) {   // every bit may be compared or ignored by itself, whatever fields the application makes of them
+        ep.mem_tag_format = want.mem_tag_format;
+    }
     return at_most("ep_attr->protocol_version", want.protocol_version, ep.protocol_version) &&
            at_most("ep_attr->max_msg_size", want.max_msg_size, ep.max_msg_size) &&
            at_most("ep_attr->msg_prefix_size", want.msg_prefix_size, ep.msg_prefix_size) &&
@@ -179,7 +189,7 @@ bool take_ep(const fi_ep_attr& want, const fi_info& offer)
            at_most("ep_attr->max_order_war_size", want.max_order_war_size, ep.max_order_war_size) &&
            at_most("ep_attr->max_order_waw_size", want.max_order_waw_size, ep.max_order_waw_size) &&
            at_most("ep_attr->tx_ctx_cnt", want.tx_ctx_cnt, ep.tx_ctx_cnt) && at_most("ep_attr->rx_ctx_cnt", want.rx_ctx_cnt, ep.rx_ctx_cnt) &&
-           (want.auth_key_size == 0 || refuse("ep_attr->auth_key_size", want.auth_key_size, 0));
+           no_key("ep_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
 }
 
 bool take_domain(const fi_domain_attr& want, fi_info& offer)
@@ -201,7 +211,7 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
         at_most("domain_attr->max_ep_srx_ctx", want.max_ep_srx_ctx, d.max_ep_srx_ctx) &&
         at_most("domain_attr->cntr_cnt", want.cntr_cnt, d.cntr_cnt) && at_most("domain_attr->mr_iov_limit", want.mr_iov_limit, d.mr_iov_limit) &&
         at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
-        (want.auth_key_size == 0 || refuse("domain_attr->auth_key_size", want.auth_key_size, 0));
+        no_key("domain_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
     // Everything is safe and automatic inside, so any weaker wish is granted by its name.
     d.threading = want.threading != FI_THREAD_UNSPEC ? want.threading : d.threading;
     d.control_progress = want.control_progress != FI_PROGRESS_UNSPEC ? want.control_progress : d.control_progress;
@@ -299,6 +309,9 @@ int make_info(std::uint32_t version, const char* node, const char* service, std:
     constexpr std::uint64_t kFlags = FI_NUMERICHOST | FI_PROV_ATTR_ONLY | FI_SOURCE;
     if ((flags & ~kFlags) != 0) {
         return -FI_EBADFLAGS;
+    }
+    if ((flags & FI_SOURCE) != 0 && node == nullptr && service == nullptr) {
+        return -FI_EINVAL;
     }
     Info offer = make_offer(version);
     if ((flags & FI_PROV_ATTR_ONLY) == 0) {

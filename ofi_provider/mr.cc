@@ -38,7 +38,7 @@ bool Region::remote() const noexcept { return (access_ & kRemoteAccess) != 0; }
 
 int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid_mr** out)
 {
-    if (f->fclass != FI_CLASS_DOMAIN || attr.iov_count == 0 || attr.mr_iov == nullptr) {
+    if (f->fclass != FI_CLASS_DOMAIN || attr.iov_count == 0 || attr.mr_iov == nullptr || attr.offset != 0) {
         return -FI_EINVAL;
     }
     if ((flags & ~FI_RMA_EVENT) != 0) {
@@ -47,30 +47,29 @@ int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid
     if ((attr.access & ~(kLocalAccess | kRemoteAccess)) != 0) {
         return refuse("access", attr.access, -FI_EOPNOTSUPP);
     }
-    if (attr.iface != FI_HMEM_SYSTEM) {
-        return refuse("device memory, interface", static_cast<std::uint64_t>(attr.iface), -FI_ENOSYS);
-    }
     const bool remote = (attr.access & kRemoteAccess) != 0;
-    if (remote && (attr.iov_count != 1 || attr.mr_iov[0].iov_len == 0 || attr.offset != 0)) {
-        return refuse("several buffers, none, or an offset; pieces", attr.iov_count, -FI_EINVAL);
+    if (remote && (attr.iov_count != 1 || attr.mr_iov[0].iov_len == 0)) {
+        return refuse("several buffers, or none; pieces", attr.iov_count, -FI_EINVAL);
     }
     Domain& domain = object<Domain, fid_domain>(f);
+    if (!domain.own_keys() && attr.requested_key == FI_KEY_NOTAVAIL) {
+        return -FI_EKEYREJECTED;
+    }
     auto* const region = new Region{domain, attr, domain.own_keys() ? domain.make_key() : attr.requested_key};
-    if (const int error = remote ? domain.add_region(*region) : FI_SUCCESS; error != FI_SUCCESS) {
+    if (const int error = guarded([&] { return domain.add_region(*region); }); error != FI_SUCCESS) {
         --domain.users;
         delete region;
         return error;
     }
     *out = region;
+    domain.registered(*region);
     return FI_SUCCESS;
 }
 
 int Region::close_fid(struct fid* f) noexcept
 {
     Region& r = object<Region, fid_mr>(f);
-    if (r.remote()) {
-        r.domain_.remove_region(r);
-    }
+    r.domain_.remove_region(r);
     if (r.counter_ != nullptr) {
         --r.counter_->users;
     }
@@ -83,10 +82,10 @@ int Region::close_fid(struct fid* f) noexcept
 int Region::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 {
     Region& r = object<Region, fid_mr>(f);
-    if (what->fclass == FI_CLASS_EP) {
+    if (what != nullptr && what->fclass == FI_CLASS_EP) {
         return flags == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
     }
-    if (what->fclass != FI_CLASS_CNTR) {
+    if (what == nullptr || what->fclass != FI_CLASS_CNTR) {
         return -FI_EINVAL;
     }
     if (flags != FI_REMOTE_WRITE) {
@@ -102,9 +101,7 @@ int Region::count_with(Counter& counter)
     if (counter_ != nullptr) {
         return -FI_EINVAL;
     }
-    if (remote()) {
-        domain_.watch(key, counter);
-    }
+    domain_.watch(key, counter);
     for (std::size_t i = 0; i < exposures_.size(); ++i) {
         if (const int error = counter.add_source(*exposures_[i].endpoint); error != FI_SUCCESS) {
             while (i-- > 0) {
@@ -128,10 +125,16 @@ int Region::control(struct fid* f, int command, void* arg) noexcept
         case FI_REFRESH: return FI_SUCCESS;
         case FI_GET_RAW_MR: {
             auto& raw = *static_cast<struct fi_mr_raw_attr*>(arg);
+            if (raw.key_size == nullptr) {
+                return -FI_EINVAL;
+            }
             const bool fits = *raw.key_size >= sizeof r.key;
             *raw.key_size = sizeof r.key;
             if (!fits) {
                 return -FI_ETOOSMALL;
+            }
+            if (raw.base_addr == nullptr || raw.raw_key == nullptr) {
+                return -FI_EINVAL;
             }
             *raw.base_addr = r.domain_.virtual_addresses() ? reinterpret_cast<std::uintptr_t>(r.base_) : 0;
             std::memcpy(raw.raw_key, &r.key, sizeof r.key);

@@ -31,6 +31,19 @@ enum CounterSlot : std::uint8_t { kCountSend, kCountRecv, kCountRead, kCountWrit
 struct Bytes {
     const iovec* iov;
     std::size_t count;
+    // As many pieces as there may be, and each that has bytes is somewhere.
+    [[nodiscard]] bool valid() const noexcept
+    {
+        if (count > kIovMax || (iov == nullptr && count != 0)) {
+            return false;
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            if (iov[i].iov_base == nullptr && iov[i].iov_len != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
     [[nodiscard]] std::size_t total() const noexcept
     {
         std::size_t n = 0;

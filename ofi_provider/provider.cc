@@ -4,6 +4,7 @@
 #include "provider.h"
 
 #include <cstdio>
+#include <cstring>
 
 #include "fabric.h"
 #include "info.h"
@@ -80,6 +81,17 @@ int fi_errno_of(linnet_status_t status) noexcept
         case LINNET_ERR_INTERNAL: break;
     }
     return FI_EOTHER;
+}
+
+const char* status_text(int provider_error, char* to, std::size_t bytes) noexcept
+{
+    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
+    if (to == nullptr || bytes == 0) {
+        return text;
+    }
+    std::strncpy(to, text, bytes - 1);
+    to[bytes - 1] = '\0';
+    return to;
 }
 
 int no_bind(fid*, fid*, std::uint64_t) noexcept { return -FI_ENOSYS; }

@@ -44,6 +44,20 @@ void log_line(void* arg, linnet_log_level_t level, const char* line) noexcept;
 // Positive fi_errno value of a negative status.
 int fi_errno_of(linnet_status_t status) noexcept;
 
+// fi_cq_strerror(3), fi_eq_strerror(3): of a status; at `to` as far as there is room, if it is given.
+const char* status_text(int provider_error, char* to, std::size_t bytes) noexcept;
+
+// FI_GETWAITOBJ and its like.
+template <class T>
+int told(void* to, const T& what) noexcept
+{
+    if (to == nullptr) {
+        return -FI_EINVAL;
+    }
+    *static_cast<T*>(to) = what;
+    return FI_SUCCESS;
+}
+
 // The body of an entry: nothing thrown may reach C.
 template <class Body>
 auto guarded(Body&& body) noexcept -> decltype(body())

@@ -15,8 +15,8 @@ bool refused(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE ||
 
 ssize_t Endpoint::receive(const RecvCall& call) noexcept
 {
-    if (!enabled_) {
-        return -FI_EOPBADSTATE;
+    if (!enabled_ || !receives_messages_) {
+        return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
     linnet_peer_t peer = LINNET_PEER_ANY;
     if ((caps_ & FI_DIRECTED_RECV) != 0 && call.from != FI_ADDR_UNSPEC) {
@@ -25,14 +25,18 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
             return -FI_EINVAL;
         }
     }
-    if (call.bytes.count > kIovMax) {
-        return -FI_EINVAL;
-    }
     if (call.kind == FI_TAGGED && (call.flags & FI_PEEK) != 0) {
         return peek(call, peer);
     }
+    const bool discards = (call.flags & FI_DISCARD) != 0;   // then no buffer is looked at
+    if (!discards && !call.bytes.valid()) {
+        return -FI_EINVAL;
+    }
     if (call.kind == FI_TAGGED && (call.flags & FI_CLAIM) != 0) {
         return guarded([&] { return receive_claimed(call); });
+    }
+    if (discards) {   // of what?
+        return -FI_EINVAL;
     }
     RecvOperation* const op = receives_.acquire();
     if (op == nullptr) {

@@ -34,7 +34,7 @@ SendOperation* Endpoint::begin(void* user, std::uint64_t flags, bool silent, std
     SendOperation* const op = sends_.acquire();
     if (op != nullptr) {
         op->endpoint = this;
-        op->context = silent ? nullptr : user;
+        op->context = user;
         op->kind = kind;
         op->counted = counted;
         op->reports_success = !silent && (!tx_selective_ || (flags & FI_COMPLETION) != 0);
@@ -48,7 +48,7 @@ ssize_t Endpoint::write(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_WRITE)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (peer == LINNET_PEER_UNKNOWN || call.bytes.count > kIovMax) {
+    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
         return -FI_EINVAL;
     }
     const bool copied = (call.flags & FI_INJECT) != 0;
@@ -70,7 +70,7 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_READ)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (peer == LINNET_PEER_UNKNOWN || call.bytes.count > kIovMax) {
+    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
         return -FI_EINVAL;
     }
     SendOperation* const op = begin(call.context, call.flags, call.silent, FI_RMA | FI_READ, kCountRead);

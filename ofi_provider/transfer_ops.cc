@@ -21,11 +21,12 @@ ssize_t send_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t 
     return e.endpoint.send({{&iov, 1}, to, kind, tag, data, context, e.tx_flags | more, false});
 }
 
+// What fails of those that bring no context is told with the endpoint's.
 ssize_t inject_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag, std::uint64_t data,
                    std::uint64_t more) noexcept
 {
     const iovec iov{const_cast<void*>(buffer), bytes};
-    return EndpointFid::of(f).endpoint.send({{&iov, 1}, to, kind, tag, data, nullptr, more, true});
+    return EndpointFid::of(f).endpoint.send({{&iov, 1}, to, kind, tag, data, f->fid.context, more, true});
 }
 
 ssize_t receive_one(fid_ep* f, std::uint64_t kind, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t tag, std::uint64_t ignore,
@@ -146,7 +147,8 @@ ssize_t rma_readv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_add
 // There is one remote piece, as long as the local ones.
 bool matches(const fi_msg_rma& m) noexcept
 {
-    return m.rma_iov_count == 1 && m.iov_count <= kIovMax && Bytes{m.msg_iov, m.iov_count}.total() <= m.rma_iov[0].len;
+    const Bytes local{m.msg_iov, m.iov_count};
+    return m.rma_iov_count == 1 && m.rma_iov != nullptr && local.valid() && local.total() <= m.rma_iov[0].len;
 }
 ssize_t rma_readmsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexcept
 {
@@ -180,7 +182,7 @@ ssize_t rma_writemsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexce
 ssize_t rma_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
 {
     const iovec iov{const_cast<void*>(buffer), bytes};
-    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, 0, nullptr, FI_INJECT, true});
+    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, 0, f->fid.context, FI_INJECT, true});
 }
 ssize_t rma_writedata(fid_ep* f, const void* buffer, std::size_t bytes, void*, std::uint64_t data, fi_addr_t to, std::uint64_t address,
                       std::uint64_t key, void* context) noexcept
@@ -192,7 +194,7 @@ ssize_t rma_writedata(fid_ep* f, const void* buffer, std::size_t bytes, void*, s
 ssize_t rma_injectdata(fid_ep* f, const void* buffer, std::size_t bytes, std::uint64_t data, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
 {
     const iovec iov{const_cast<void*>(buffer), bytes};
-    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, data, nullptr, FI_INJECT | FI_REMOTE_CQ_DATA, true});
+    return EndpointFid::of(f).endpoint.write({{&iov, 1}, to, address, key, data, f->fid.context, FI_INJECT | FI_REMOTE_CQ_DATA, true});
 }
 }   // namespace
 
@@ -220,6 +222,20 @@ fi_ops_rma* no_rma_ops() noexcept
 {
     static fi_ops_rma ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported,
                              unsupported, unsupported, unsupported, unsupported, unsupported};
+    return &ops;
+}
+
+fi_ops_msg* no_message_ops() noexcept
+{
+    static fi_ops_msg ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported,
+                             unsupported, unsupported, unsupported, unsupported, unsupported};
+    return &ops;
+}
+
+fi_ops_tagged* no_tagged_ops() noexcept
+{
+    static fi_ops_tagged ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported,
+                                unsupported, unsupported, unsupported, unsupported, unsupported};
     return &ops;
 }
 

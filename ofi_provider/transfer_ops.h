@@ -10,7 +10,9 @@
 namespace linnet::ofi {
 
 fi_ops_msg* message_ops() noexcept;
+fi_ops_msg* no_message_ops() noexcept;
 fi_ops_tagged* tagged_ops() noexcept;
+fi_ops_tagged* no_tagged_ops() noexcept;
 fi_ops_rma* rma_ops() noexcept;
 fi_ops_rma* no_rma_ops() noexcept;
 fi_ops_atomic* atomic_ops() noexcept;

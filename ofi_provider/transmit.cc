@@ -29,11 +29,11 @@ bool retry(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s
 
 ssize_t Endpoint::send(const SendCall& call) noexcept
 {
-    if (!enabled_) {
-        return -FI_EOPBADSTATE;
+    if (!enabled_ || !sends_messages_) {
+        return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
     const linnet_peer_t peer = peers_.get(call.to);
-    if (peer == LINNET_PEER_UNKNOWN || call.bytes.count > kIovMax) {
+    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
         return -FI_EINVAL;
     }
     const bool copied = call.silent || (call.flags & FI_INJECT) != 0;
@@ -46,7 +46,7 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
         return -FI_EAGAIN;
     }
     op->endpoint = this;
-    op->context = call.silent ? nullptr : call.context;
+    op->context = call.context;
     op->kind = call.kind | FI_SEND;
     op->counted = kCountSend;
     op->reports_success = !call.silent && (!tx_selective_ || (call.flags & FI_COMPLETION) != 0);

@@ -70,6 +70,9 @@ int Waitable::open(fi_wait_obj kind) noexcept
     if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
         return -FI_ENOSYS;
     }
+    if (kind > FI_WAIT_POLLFD) {
+        return -FI_EINVAL;
+    }
     kind_ = kind;
     if (!can_sleep()) {
         return FI_SUCCESS;

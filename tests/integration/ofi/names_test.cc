@@ -404,7 +404,7 @@ TEST(LinnetDomain, EventQueueThatIsBoundToItCannotBeClosedBeforeIt)
         ASSERT_EQ(fi_fabric(info->fabric_attr, &fabric, nullptr), 0);
         ASSERT_EQ(fi_eq_open(fabric, nullptr, &eq, nullptr), 0);
         ASSERT_EQ(fi_domain(fabric, info, &domain, nullptr), 0);
-        EXPECT_EQ(fi_domain_bind(domain, &eq->fid, FI_REG_MR), -FI_ENOSYS);
+        EXPECT_EQ(fi_domain_bind(domain, &eq->fid, FI_EVENT), -FI_EBADFLAGS);
         EXPECT_EQ(fi_domain_bind(domain, &eq->fid, 0), 0);
         EXPECT_EQ(fi_domain_bind(domain, &eq->fid, 0), -FI_EINVAL) << "there is one";
         EXPECT_EQ(fi_close(&eq->fid), -FI_EBUSY);

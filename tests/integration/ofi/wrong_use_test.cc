@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// What the manual pages say of arguments and states that are not right, and of what was not asked for: an error that says so, and nothing else.
+#include <rdma/fi_atomic.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "integration/ofi/node.h"
+#include "integration/ofi/region.h"
+
+namespace linnet::ofi_test {
+namespace {
+
+void alone(const std::function<void()>& body)
+{
+    two_processes([&](Friend&) { body(); }, [](Friend&) {});
+}
+
+TEST(LinnetWrongUse, QueuesOfNoKindAreNotOpened)
+{
+    alone([] {
+        Node n;
+        fid_cq* cq = nullptr;
+        fi_cq_attr attr{};
+        attr.flags = FI_EVENT;
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        attr.flags = 0;
+        attr.format = static_cast<fi_cq_format>(FI_CQ_FORMAT_TAGGED + 1);
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        attr.format = FI_CQ_FORMAT_TAGGED;
+        attr.wait_obj = static_cast<fi_wait_obj>(FI_WAIT_POLLFD + 1);
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        fid_cntr* counter = nullptr;
+        fi_cntr_attr counter_attr{};
+        counter_attr.flags = 1;
+        EXPECT_EQ(fi_cntr_open(n.domain, &counter_attr, &counter, nullptr), -FI_EINVAL);
+        fid_eq* eq = nullptr;
+        fi_eq_attr eq_attr{};
+        eq_attr.flags = FI_EVENT;
+        EXPECT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), -FI_EINVAL);
+        fid_av* av = nullptr;
+        fi_av_attr av_attr{};
+        av_attr.count = SIZE_MAX / 2;   // what is expected is no demand
+        ASSERT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), 0);
+        EXPECT_EQ(fi_close(&av->fid), 0);
+    });
+}
+
+TEST(LinnetWrongUse, QueuesReadNothingIntoNowhere)
+{
+    alone([] {
+        Node n{{.wait = FI_WAIT_UNSPEC}};
+        EXPECT_EQ(fi_cq_read(n.rx, nullptr, 1), -FI_EINVAL);
+        EXPECT_EQ(fi_cq_read(n.rx, nullptr, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_cq_sread(n.rx, nullptr, 1, nullptr, 0), -FI_EINVAL);
+        EXPECT_EQ(fi_cq_readerr(n.rx, nullptr, 0), -FI_EINVAL);
+        fi_cq_err_entry error{};
+        EXPECT_EQ(fi_cq_readerr(n.rx, &error, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_control(&n.rx->fid, FI_GETWAIT, nullptr), -FI_EINVAL);
+        EXPECT_EQ(fi_control(&n.rx->fid, FI_GETWAITOBJ, nullptr), -FI_EINVAL);
+        int fd = -1;
+        EXPECT_EQ(fi_control(&n.rx->fid, FI_GETWAIT, &fd), -FI_ENODATA) << "the kind was left to the provider";
+        char room[8];
+        std::memset(room, 'x', sizeof room);
+        const std::string whole = fi_cq_strerror(n.rx, -1, nullptr, nullptr, 0);
+        EXPECT_EQ(fi_cq_strerror(n.rx, -1, nullptr, room, sizeof room), room);
+        EXPECT_EQ(room, whole.substr(0, sizeof room - 1));
+        EXPECT_NE(fi_cq_strerror(n.rx, 12345, nullptr, nullptr, 0), nullptr);
+    });
+}
+
+TEST(LinnetWrongUse, EventQueueIsWrittenToOnlyIfItWasOpenedForThat)
+{
+    alone([] {
+        Node n;
+        fid_eq* eq = nullptr;
+        fi_eq_attr attr{};
+        fi_eq_entry entry{};
+        std::uint32_t event = 0;
+        ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
+        EXPECT_EQ(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof entry, 0), -FI_ENOSYS);
+        EXPECT_EQ(fi_eq_read(eq, &event, &entry, sizeof entry, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_eq_sread(eq, &event, &entry, sizeof entry, 0, 0), -FI_EINVAL) << "without a wait object";
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+        attr.flags = FI_WRITE;
+        attr.wait_obj = FI_WAIT_UNSPEC;
+        ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
+        entry.context = &n;
+        EXPECT_EQ(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof entry, 0), static_cast<ssize_t>(sizeof entry));
+        fi_eq_entry in{};
+        EXPECT_EQ(fi_eq_read(eq, &event, &in, sizeof in - 1, 0), -FI_ETOOSMALL);
+        EXPECT_EQ(fi_eq_read(eq, &event, nullptr, sizeof in, 0), -FI_EINVAL);
+        EXPECT_EQ(fi_eq_readerr(eq, nullptr, 0), -FI_EINVAL);
+        EXPECT_EQ(fi_eq_read(eq, &event, &in, sizeof in, FI_PEEK), static_cast<ssize_t>(sizeof in));
+        EXPECT_EQ(fi_eq_sread(eq, &event, &in, sizeof in, -1, 0), static_cast<ssize_t>(sizeof in));
+        EXPECT_EQ(event, static_cast<std::uint32_t>(FI_NOTIFY));
+        EXPECT_EQ(in.context, &n);
+        EXPECT_EQ(fi_eq_sread(eq, &event, &in, sizeof in, 1, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+TEST(LinnetWrongUse, EndpointHasOnlyTheCallsOfItsCapabilities)
+{
+    alone([] {
+        char byte = 'x';
+        const auto itself = [](Node& n) { return n.insert(n.name()); };
+        {
+            Node n{{.caps = FI_MSG}};
+            EXPECT_EQ(fi_tsend(n.ep, &byte, 1, nullptr, itself(n), 1, nullptr), -FI_ENOSYS);
+            EXPECT_EQ(fi_trecv(n.ep, &byte, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr), -FI_ENOSYS);
+            EXPECT_EQ(fi_write(n.ep, &byte, 1, nullptr, 0, 0, 0, nullptr), -FI_ENOSYS);
+            std::size_t count = 0;
+            EXPECT_EQ(fi_atomicvalid(n.ep, FI_UINT64, FI_SUM, &count), -FI_ENOSYS);
+        }
+        {
+            Node n{{.caps = FI_TAGGED | FI_SEND}};
+            EXPECT_EQ(fi_trecv(n.ep, &byte, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr), -FI_EOPNOTSUPP);
+            EXPECT_EQ(fi_send(n.ep, &byte, 1, nullptr, itself(n), nullptr), -FI_ENOSYS);
+        }
+        Node n{{.caps = FI_TAGGED | FI_RECV}};
+        EXPECT_EQ(fi_tsend(n.ep, &byte, 1, nullptr, itself(n), 1, nullptr), -FI_EOPNOTSUPP);
+        EXPECT_EQ(fi_tinject(n.ep, &byte, 1, 0, 1), -FI_EOPNOTSUPP);
+    });
+}
+
+TEST(LinnetWrongUse, OperationsThatCannotBeAreRefusedAtOnce)
+{
+    alone([] {
+        Node n{{.caps = FI_TAGGED | FI_MSG}, false};
+        char byte = 'x';
+        EXPECT_EQ(fi_send(n.ep, &byte, 1, nullptr, 0, nullptr), -FI_EOPBADSTATE);
+        EXPECT_EQ(fi_recv(n.ep, &byte, 1, nullptr, FI_ADDR_UNSPEC, nullptr), -FI_EOPBADSTATE);
+        EXPECT_EQ(fi_ep_bind(n.ep, nullptr, 0), -FI_EINVAL);
+        n.enable();
+        EXPECT_EQ(fi_ep_bind(n.ep, &n.av->fid, 0), -FI_EOPBADSTATE);
+        const fi_addr_t self = n.insert(n.name());
+        EXPECT_EQ(fi_send(n.ep, &byte, 1, nullptr, self + 1, nullptr), -FI_EINVAL) << "nobody has this address";
+        EXPECT_EQ(fi_send(n.ep, nullptr, 1, nullptr, self, nullptr), -FI_EINVAL);
+        EXPECT_EQ(fi_recv(n.ep, nullptr, 1, nullptr, FI_ADDR_UNSPEC, nullptr), -FI_EINVAL);
+        std::vector<iovec> many(n.info->tx_attr->iov_limit + 1, iovec{&byte, 1});
+        EXPECT_EQ(fi_sendv(n.ep, many.data(), nullptr, many.size(), self, nullptr), -FI_EINVAL);
+        EXPECT_EQ(fi_recvv(n.ep, many.data(), nullptr, many.size(), FI_ADDR_UNSPEC, nullptr), -FI_EINVAL);
+        std::vector<char> large(n.info->tx_attr->inject_size + 1);
+        EXPECT_EQ(fi_inject(n.ep, large.data(), large.size(), self), -FI_EMSGSIZE);
+        fi_msg_tagged m{};
+        m.addr = FI_ADDR_UNSPEC;
+        EXPECT_EQ(fi_trecvmsg(n.ep, &m, FI_DISCARD), -FI_EINVAL) << "of what?";
+        EXPECT_EQ(fi_trecvmsg(n.ep, &m, FI_CLAIM), -FI_EINVAL) << "nothing was claimed";
+        EXPECT_EQ(fi_tsendmsg(n.ep, &m, FI_MULTICAST), -FI_EBADFLAGS);
+        std::size_t bytes = 1;
+        std::size_t least = 0;
+        EXPECT_EQ(fi_getopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &bytes), -FI_ETOOSMALL);
+        EXPECT_EQ(bytes, sizeof least);
+        EXPECT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, nullptr, sizeof least), -FI_EINVAL);
+        EXPECT_EQ(fi_av_insert(n.av, nullptr, 1, nullptr, 0, nullptr), -FI_EINVAL);
+        EXPECT_EQ(fi_av_insert(n.av, nullptr, 0, nullptr, 0, nullptr), 0);
+        n.post([&] { return fi_send(n.ep, nullptr, 0, nullptr, self, nullptr); });
+        n.post([&] { return fi_recv(n.ep, nullptr, 0, nullptr, FI_ADDR_UNSPEC, nullptr); });
+        EXPECT_EQ(n.next(n.rx).len, 0u);
+    });
+}
+
+TEST(LinnetMemory, KeysAreUniqueWhateverTheAccessAndNoneIsAskedForThatIsNone)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_RMA}};
+        std::vector<char> memory(64);
+        fid_mr* local = nullptr;
+        fid_mr* other = nullptr;
+        ASSERT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, 7, 0, &local, nullptr), 0);
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, 7, 0, &other, nullptr), -FI_ENOKEY);
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_WRITE, 0, 7, 0, &other, nullptr), -FI_ENOKEY);
+        EXPECT_EQ(fi_close(&local->fid), 0);
+        ASSERT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_WRITE, 0, 7, 0, &other, nullptr), 0);
+        EXPECT_EQ(fi_mr_bind(other, nullptr, 0), -FI_EINVAL);
+        EXPECT_EQ(fi_mr_refresh(other, nullptr, 0, 0), 0);
+        EXPECT_EQ(fi_close(&other->fid), 0);
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, FI_KEY_NOTAVAIL, 0, &other, nullptr), -FI_EKEYREJECTED);
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 8, 7, 0, &other, nullptr), -FI_EINVAL) << "an offset";
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, 7, FI_RMA_PMEM, &other, nullptr), -FI_EBADFLAGS);
+    });
+}
+
+TEST(LinnetMemory, RegistrationsAreToldToTheQueueThatAsksForThem)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_RMA}};
+        fid_eq* eq = nullptr;
+        fi_eq_attr attr{};
+        ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
+        ASSERT_EQ(fi_domain_bind(n.domain, &eq->fid, FI_REG_MR), 0);
+        std::vector<char> memory(64);
+        int context = 0;
+        fid_mr* mr = nullptr;
+        ASSERT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_READ, 0, 7, 0, &mr, &context), 0);
+        std::uint32_t event = 0;
+        fi_eq_entry e{};
+        ASSERT_EQ(fi_eq_read(eq, &event, &e, sizeof e, 0), static_cast<ssize_t>(sizeof e));
+        EXPECT_EQ(event, static_cast<std::uint32_t>(FI_MR_COMPLETE));
+        EXPECT_EQ(e.fid, &mr->fid);
+        EXPECT_EQ(e.context, &context);
+        EXPECT_EQ(fi_mr_key(mr), 7u);
+        fid_mr* failed = nullptr;
+        EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_READ, 0, 7, 0, &failed, &context), -FI_ENOKEY);
+        EXPECT_EQ(fi_eq_read(eq, &event, &e, sizeof e, 0), -FI_EAGAIN) << "what failed at once has no event";
+        EXPECT_EQ(fi_close(&mr->fid), 0);
+        EXPECT_EQ(fi_close(&n.ep->fid), 0);
+        n.ep = nullptr;
+        for (fid_cq** cq : {&n.tx, &n.rx}) {
+            EXPECT_EQ(fi_close(&(*cq)->fid), 0);
+            *cq = nullptr;
+        }
+        EXPECT_EQ(fi_close(&n.av->fid), 0);
+        n.av = nullptr;
+        EXPECT_EQ(fi_close(&n.domain->fid), 0);
+        n.domain = nullptr;
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+TEST(LinnetPollSet, ReadingACounterIsNothingToIt)
+{
+    alone([] {
+        Node n;
+        fid_poll* set = nullptr;
+        fid_cntr* counter = nullptr;
+        fi_poll_attr attr{};
+        ASSERT_EQ(fi_poll_open(n.domain, &attr, &set), 0);
+        ASSERT_EQ(fi_cntr_open(n.domain, nullptr, &counter, &counter), 0);
+        EXPECT_EQ(fi_poll_add(set, &counter->fid, 0), 0);
+        void* told = nullptr;
+        EXPECT_EQ(fi_poll(set, &told, 1), 0);
+        EXPECT_EQ(fi_cntr_adderr(counter, 1), 0);
+        EXPECT_EQ(fi_cntr_read(counter), 0u);
+        EXPECT_EQ(fi_poll(set, &told, 1), 1);
+        EXPECT_EQ(told, static_cast<void*>(&counter));
+        EXPECT_EQ(fi_poll(set, &told, 1), 0);
+        EXPECT_EQ(fi_poll_del(set, &counter->fid, 0), 0);
+        EXPECT_EQ(fi_poll_del(set, &counter->fid, 0), -FI_EINVAL);
+        EXPECT_EQ(fi_close(&set->fid), 0);
+        EXPECT_EQ(fi_close(&counter->fid), 0);
+    });
+}
+
+TEST(LinnetInfo, FormatOfTagsIsAnyThatIsAskedFor)
+{
+    alone([] {
+        fi_info* const hints = make_hints({});
+        fi_info* info = nullptr;
+        ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+        EXPECT_EQ(info->ep_attr->mem_tag_format, 0xaaaaaaaaaaaaaaaau);
+        fi_freeinfo(info);
+        hints->ep_attr->mem_tag_format = 0x30ff;
+        ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+        EXPECT_EQ(info->ep_attr->mem_tag_format, 0x30ffu);
+        fi_freeinfo(info);
+        EXPECT_NE(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, FI_SOURCE, hints, &info), 0) << "a source that is not named";
+        fi_freeinfo(hints);
+    });
+}
+
+}   // namespace
+}   // namespace linnet::ofi_test
