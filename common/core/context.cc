@@ -365,8 +365,12 @@ unsigned Context::progress(unsigned budget, WhenIdle when) noexcept
     engine_->enter();
     proto::Proto::Collector mine{*proto_};
     unsigned done = drain(mine, budget);
-    const unsigned polled = engine_->host_progress(kPollBudget, done == 0 ? when : WhenIdle::kReturn);
-    done += drain(mine, budget);
+    // What is complete already was found by somebody who polled just now; the host does not wait for another look.
+    unsigned polled = 0;
+    if (done == 0 || engine_->holds_packets()) {
+        polled = engine_->host_progress(kPollBudget, done == 0 ? when : WhenIdle::kReturn);
+        done += drain(mine, budget);
+    }
     engine_->leave(done != 0 ? CallKind::kCompleted : CallKind::kEmpty);
     return done != 0 ? done : polled;
 }

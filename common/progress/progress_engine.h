@@ -149,6 +149,8 @@ public:
     // The caller has held one back, the first since the last pass, and stored it where a pass finds it. If the host does not come back
     // within about hold_time, the event thread makes that pass. False: somebody polls, and may be about to sleep: send it now.
     [[nodiscard]] bool held() noexcept;
+    // Packets wait for the next pass.
+    [[nodiscard]] bool holds_packets() const noexcept { return held_sent_.load(std::memory_order_relaxed) != held_.load(std::memory_order_relaxed); }
 
     // ---- descriptor mode ----
 

@@ -14,6 +14,7 @@ fuzz_targets = \
     fuzz/tcp_target.cc
 
 test_programs += fuzz_corpus_test
+single_threaded_programs += fuzz_corpus_test
 seeded_programs += fuzz_corpus_test
 fuzz_corpus_test_SOURCES = fuzz/corpus_test.cc $(fuzz_targets)
 fuzz_corpus_test_LDADD = $(TEST_LIBS) $(libs_core)

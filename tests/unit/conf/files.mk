@@ -3,6 +3,7 @@
 # unit tests of conf
 
 test_programs += unit_conf_test
+single_threaded_programs += unit_conf_test
 unit_conf_test_SOURCES = \
     unit/conf/setting_parse_test.cc \
     unit/conf/setting_table_test.cc \

@@ -3,6 +3,7 @@
 # unit tests of transport/eth
 
 test_programs += unit_eth_test
+single_threaded_programs += unit_eth_test
 unit_eth_test_SOURCES = \
     support/net_namespace.cc \
     support/net_namespace.h \

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 
 test_programs += unit_match_test
+single_threaded_programs += unit_match_test
 seeded_programs += unit_match_test
 unit_match_test_SOURCES = \
     unit/match/match_memory_test.cc \

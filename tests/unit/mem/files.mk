@@ -3,6 +3,7 @@
 # unit tests of mem
 
 test_programs += unit_mem_test
+single_threaded_programs += unit_mem_test
 seeded_programs += unit_mem_test
 unit_mem_test_SOURCES = \
     unit/mem/block_pool_test.cc \

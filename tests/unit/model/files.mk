@@ -3,6 +3,7 @@
 # Unit tests of model
 
 test_programs += unit_model_test
+single_threaded_programs += unit_model_test
 unit_model_test_SOURCES = \
     unit/model/cost_test.cc \
     unit/model/path_choice_test.cc \

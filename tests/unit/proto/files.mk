@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 
 test_programs += unit_proto_test
+single_threaded_programs += unit_proto_test
 unit_proto_test_SOURCES = \
     unit/proto/atomic_ops_test.cc \
     unit/proto/credit_test.cc

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 
 test_programs += unit_session_test
+single_threaded_programs += unit_session_test
 unit_session_test_SOURCES = \
     unit/session/handshake_test.cc \
     unit/session/paths_test.cc \
