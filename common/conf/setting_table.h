@@ -59,7 +59,7 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
      "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp.", false},
-    {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "order", 0, 0, "order|measured",
+    {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "measured", 0, 0, "order|measured",
      "Which of several transports carries rendezvous data to a peer: the first that reaches it, or the one that is measured to take the least time.", false},
     {SettingId::kPathProfile, "path_profile", SettingKind::kText, "", 0, 0, nullptr,
      "File of measured costs of paths, which stand until path_choice=measured has measured by itself; empty means none.", false},

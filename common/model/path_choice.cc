@@ -77,14 +77,22 @@ void PathChoice::watch_for_change(std::uint64_t bytes, Nanos took, TimePoint now
     }
 }
 
+// By expectation alone: what home takes was measured, and is no match for a hope.
+bool PathChoice::promises_more(unsigned path) const noexcept
+{
+    return !paths_[path].tried && paths_[path].expected.at(usual_bytes_) < config_.gain * paths_[home_].expected.at(usual_bytes_);
+}
+
 void PathChoice::begin_trial(TimePoint now) noexcept
 {
-    if (at_ != home_ || seen_ <= config_.warm_up || now - trial_ended_ < config_.trial_pause || (apart_ < config_.trial_apart && !changed_)) {
+    if (at_ != home_ || seen_ <= config_.warm_up) {
         return;
     }
+    const bool settled = now - trial_ended_ >= config_.trial_pause && (apart_ >= config_.trial_apart || changed_);
+    const bool compares = seen_ >= config_.warm_up + config_.trial_transfers;   // home has been measured enough for it
     unsigned best = kNone;
     for (unsigned i = 0; i < count_; ++i) {
-        if (i == home_ || now < paths_[i].due) {
+        if (i == home_ || now < paths_[i].due || !(settled || (compares && promises_more(i)))) {
             continue;
         }
         const bool first = best == kNone || (!paths_[i].tried && paths_[best].tried);
@@ -92,7 +100,7 @@ void PathChoice::begin_trial(TimePoint now) noexcept
         best = first || (same && usual_time(i) < usual_time(best)) ? i : best;
     }
     if (best == kNone) {
-        changed_ = false;
+        changed_ = changed_ && !settled;
         return;
     }
     trial_ = best;

@@ -76,6 +76,7 @@ private:
 
     void watch_for_change(std::uint64_t bytes, Nanos took, TimePoint now) noexcept;
     void judge_trial(TimePoint now) noexcept;
+    [[nodiscard]] bool promises_more(unsigned path) const noexcept;
     void begin_trial(TimePoint now) noexcept;
     void end_trial(bool won, TimePoint now) noexcept;
     [[nodiscard]] double usual_time(unsigned path) const noexcept { return cost(path).at(usual_bytes_); }

@@ -128,9 +128,9 @@ TEST_F(Paths, ChoiceFollowsTheRatesInMidRun)
     EXPECT_EQ(ends_[0]->counter("reconnects"), 0u) << "the lane stays";
 }
 
-TEST_F(Paths, WithoutTheSettingTheFirstTransportCarriesEverything)
+TEST_F(Paths, InOrderTheFirstTransportCarriesEverything)
 {
-    open({});
+    open({{"path_choice", "order"}});
     rate(Kind::kUdp, "200mbit");
     for (unsigned i = 0; i < 30; ++i) {
         message();

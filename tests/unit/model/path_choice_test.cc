@@ -110,6 +110,23 @@ TEST(PathChoice, MovesToAPathThatTakesHalfTheTime)
     EXPECT_EQ(s.moves, 1u) << "the trial is the move";
 }
 
+TEST(PathChoice, TriesAPathThatPromisesMoreAtOnce)
+{
+    Sender s{{kGigabit, kDouble}, {{1500, 0.8}, {4500, 0.3}}};
+    s.transfers(20);   // of 8 ms: long before the pause between trials is over
+    EXPECT_EQ(s.choice.at(), 1u);
+    EXPECT_EQ(s.moves, 1u);
+}
+
+TEST(PathChoice, PromiseThatIsNotKeptCostsOneTrial)
+{
+    Sender s{{kGigabit, kTenth}, {{1500, 0.8}, {4500, 0.3}}};
+    s.transfers(60);
+    EXPECT_EQ(s.choice.at(), 0u);
+    EXPECT_EQ(s.moves, 2u);
+    EXPECT_LE(s.used[1], 4u);
+}
+
 TEST(PathChoice, StaysForLessThanAFifth)
 {
     Sender s{{kGigabit, {50'000, 7}}};
