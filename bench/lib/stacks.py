@@ -59,6 +59,7 @@ STACKS = {s.name: s for s in (
     Stack("ucx_tcp", "UCX over TCP", {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
+    Stack("vader_yield", "the same, ranks yield when idle", _ob1("vader,self", mpi_yield_when_idle="1"), places=(HOST,), memory_only=True),
     Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
     Stack("raw_udp", "a UDP socket and nothing else, both ends spinning: the floor", raw=True),
     Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw=True),
