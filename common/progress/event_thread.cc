@@ -18,6 +18,8 @@ constexpr Nanos kUnmeasuredWakeCost{10'000};
 constexpr unsigned kLazyFactor = 10;
 // A host thread that lost its core for a time slice is not away: up to 5 ms then. Waking up for it would only take more of the core.
 constexpr Ticks kPatienceWhenContended = 50;
+// Ranks that take turns on a core lose theirs to each look for held packets; and a host that went away in mid-row is late by time slices anyhow.
+constexpr unsigned kHoldFactorWhenContended = 10;
 constexpr std::size_t kEventsPerSleep = 8;
 // Rows of sends come in numbers: after one, go on looking every hold_time for so long, and no sender has to wake us.
 constexpr unsigned kWatchLooks = 20;
@@ -139,7 +141,8 @@ void ProgressEngine::event_thread_parked() noexcept
         return;
     }
     event_thread_sleeps();
-    const Nanos patience = watching ? config_.hold_time : event_thread_patience();
+    const Nanos hold_time = crowd_.contended() ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time;
+    const Nanos patience = watching ? hold_time : event_thread_patience();
     const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), patience);
     event_thread_woke();
     stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
