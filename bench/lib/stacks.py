@@ -69,6 +69,8 @@ STACKS = {s.name: s for s in (
     _linnet("tcp", "Linnet over TCP, threads that wait never sleep", "spin", {"progress_policy": "spin"}),
     _linnet("udp", "Linnet over UDP"),
     _linnet("eth", "Linnet over raw Ethernet frames", places=(HOSTS,)),
+    Stack("linnet-mixed", "Linnet over raw Ethernet, long messages where they go fastest, there or over TCP",
+          {"pml": "cm", "mtl": "linnet", "mtl_linnet_transports": "eth,tcp"}, linnet="any", places=(HOSTS,)),
     _linnet("shm", "Linnet over shared memory", places=(HOST,), memory_only=True),
 )}
 

@@ -12,6 +12,8 @@ namespace linnet::proto {
 namespace {
 // Up to here payload is copied behind its head before sending: one contiguous piece for the system call, and cheaper than bookkeeping.
 constexpr std::size_t kCopyFirst = 2048;
+// The question whether a message is for the lane costs something too.
+constexpr std::size_t kAlwaysEager = 4096;
 // Longer copies are worth a sleep of the sender.
 constexpr Nanos kPatience = std::chrono::milliseconds{2};
 constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
@@ -46,7 +48,8 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
         return send_rts(peer, args, r, true);
     }
     const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
-    if (r.data.length <= config_.eager_limit && !too_long_to_stage) {
+    const bool for_the_lane = r.data.length <= kAlwaysEager || r.data.length <= layer_->lane_worth(peer);
+    if (r.data.length <= config_.eager_limit && for_the_lane && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
             return send_eager(peer, args, r);
         }

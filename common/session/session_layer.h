@@ -117,7 +117,9 @@ public:
         return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
     }
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
-    // TransportCaps::first_fragment of the lane; SIZE_MAX: none is up.
+    // Bytes of a message from which on it is there sooner as bulk data than over the lane, as expected of the two links; SIZE_MAX: never.
+    [[nodiscard]] std::size_t lane_worth(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    // TransportCaps::first_fragment of the lane, or 0 where bulk data goes over another transport; SIZE_MAX: none is up.
     [[nodiscard]] std::size_t first_fragment(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::bulk_packet of the link that send_bulk() would take; 0: none is up.
     [[nodiscard]] std::size_t bulk_packet(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
@@ -182,6 +184,7 @@ private:
     void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;
     void on_link_down(Port& port, LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept;
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] bool bulk_elsewhere(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     // A link that is up, or was until now, has been of use.

@@ -119,6 +119,12 @@ public:
     ~SimTransport() override;
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
+    // What is expected of it, before the first link.
+    void expect(Nanos latency, double bytes_per_ns)
+    {
+        caps_.latency = latency;
+        caps_.bytes_per_ns = bytes_per_ns;
+    }
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return name.port.get() != 0; }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;

@@ -224,6 +224,33 @@ TEST_F(PathsTest, LinkThatCannotBeOpenedElsewhereStaysUnharmed)
     EXPECT_TRUE(push(*a));
 }
 
+TEST_F(PathsTest, LongerMessagesLeaveALaneThatIsSlowerThanTheBulkLinkElsewhere)
+{
+    for (auto& t : second) {
+        t->expect(8us, 2.0);   // the first: 2 us, 1 byte per ns
+    }
+    ASSERT_TRUE(connect(*a));
+    const auto asked = [this] {
+        MutexLock guard{to_b->lock};
+        return std::pair{a->layer.first_fragment(*to_b), a->layer.lane_worth(*to_b)};
+    };
+    EXPECT_EQ(asked(), (std::pair{SIZE_MAX, SIZE_MAX}));
+    second_takes = 2ms;
+    transfers(*a, 20);   // it is expected to take half the time
+    ASSERT_TRUE(on_second());
+    EXPECT_EQ(asked(), (std::pair<std::size_t, std::size_t>{0, 20'000}));
+}
+
+TEST_F(PathsTest, LaneThatIsAsFastKeepsItsMessages)
+{
+    ASSERT_TRUE(connect(*a));
+    second_takes = 2ms;
+    transfers(*a, 120);
+    ASSERT_TRUE(on_second());
+    MutexLock guard{to_b->lock};
+    EXPECT_EQ(a->layer.lane_worth(*to_b), SIZE_MAX);
+}
+
 // Nothing ever answers: the attempt is given up by the session itself.
 TEST_F(PathsTest, MoveThatHangsEndsWithConnectTimeout)
 {
