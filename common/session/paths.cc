@@ -52,6 +52,33 @@ void SessionLayer::find_paths(Session& s) noexcept
     }
 }
 
+// ---- what it means for the lane ----
+
+bool SessionLayer::bulk_elsewhere(const Session& s) const noexcept
+{
+    return s.lane_up() && s.links_[1].phase == LinkState::Phase::kUp && s.links_[1].port != s.links_[0].port;
+}
+
+// A lane that carries less per time than the bulk link does is left when that pays for the question and the answer, one way of each link more.
+std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
+{
+    if (!bulk_elsewhere(s)) {
+        return SIZE_MAX;
+    }
+    const TransportCaps& lane = s.links_[0].port->transport().caps();
+    const TransportCaps& bulk = s.links_[1].port->transport().caps();
+    const double gain = 1 / lane.bytes_per_ns - 1 / bulk.bytes_per_ns;
+    return gain > 0 ? static_cast<std::size_t>(static_cast<double>((lane.latency + bulk.latency).count()) / gain) : SIZE_MAX;
+}
+
+std::size_t SessionLayer::first_fragment(const Session& s) const noexcept
+{
+    if (bulk_elsewhere(s)) {
+        return 0;   // since it is faster there
+    }
+    return s.lane_up() ? s.links_[0].port->transport().caps().first_fragment : SIZE_MAX;
+}
+
 // ---- measuring ----
 
 void SessionLayer::time_transfer(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept
