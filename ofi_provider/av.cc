@@ -299,6 +299,9 @@ int Av::lookup(fid_av* f, fi_addr_t address, void* to, std::size_t* bytes) noexc
 
 const char* Av::address_text(fid_av* f, const void* address, char* to, std::size_t* bytes) noexcept
 {
+    if (address == nullptr || bytes == nullptr) {
+        return nullptr;
+    }
     const auto copied = [&](const std::string& text) {
         if (*bytes > 0 && to != nullptr) {
             const std::size_t n = std::min(*bytes - 1, text.size());

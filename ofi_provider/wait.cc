@@ -268,15 +268,16 @@ void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
 void Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& ready)
 {
     const auto begin = Clock::now();
+    const bool yields = kind_ == FI_WAIT_YIELD || !can_sleep();
     do {
         progress();
         if (ready() || Clock::now() >= deadline) {
             return;
         }
-        if (kind_ == FI_WAIT_YIELD) {
+        if (yields) {
             std::this_thread::yield();
         }
-    } while (kind_ == FI_WAIT_YIELD || Clock::now() < begin + kSpin);
+    } while (yields || Clock::now() < begin + kSpin);
     rest(deadline, ready);
     progress();
 }

@@ -5,8 +5,10 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "integration/ofi/node.h"
 #include "integration/ofi/region.h"
@@ -219,6 +221,37 @@ TEST(LinnetMemory, RegistrationsAreToldToTheQueueThatAsksForThem)
         EXPECT_EQ(fi_close(&n.domain->fid), 0);
         n.domain = nullptr;
         EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+TEST(LinnetCounter, WaitsWithoutAWaitObjectToo)
+{
+    alone([] {
+        Node n;
+        fid_cntr* counter = nullptr;
+        ASSERT_EQ(fi_cntr_open(n.domain, nullptr, &counter, nullptr), 0);
+        EXPECT_EQ(fi_cntr_wait(counter, 0, 0), 0);
+        EXPECT_EQ(fi_cntr_wait(counter, 1, 5), -FI_ETIMEDOUT);
+        std::thread other{[&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            EXPECT_EQ(fi_cntr_add(counter, 3), 0);
+        }};
+        EXPECT_EQ(fi_cntr_wait(counter, 3, 20000), 0);
+        other.join();
+        std::atomic<bool> over{false};   // only errors since the call began end it
+        std::thread fails{[&] {
+            while (!over.load()) {
+                std::this_thread::sleep_for(std::chrono::milliseconds{1});
+                EXPECT_EQ(fi_cntr_adderr(counter, 1), 0);
+            }
+        }};
+        EXPECT_EQ(fi_cntr_wait(counter, 4, 20000), -FI_EAVAIL);
+        over.store(true);
+        fails.join();
+        EXPECT_EQ(fi_cntr_read(counter), 3u);
+        EXPECT_EQ(fi_cntr_seterr(counter, 7), 0);
+        EXPECT_EQ(fi_cntr_readerr(counter), 7u);
+        EXPECT_EQ(fi_close(&counter->fid), 0);
     });
 }
 
