@@ -152,7 +152,8 @@ public:
     // After put(): must the reader be told by its bell even if it is awake?
     [[nodiscard]] bool reader_polls() const noexcept { return view_.control->polled.load(std::memory_order_seq_cst) != 0; }   // (P)
 
-    // kFull was answered: ask for a bell, then try once more; room may have come in between.
+    // kFull was answered: ask for a bell, then try once more; room may have come in between. Who must hear that a record was read asks before put(): afterwards
+    // the reader may have published already.
     void want_room(bool want) noexcept { view_.control->wants_room.store(want ? 1 : 0, std::memory_order_seq_cst); }   // (N)
 
     // The reader is done with everything, and said so. Until the next put() its slots and data may be zeroed, except before position 2^32 - 1, whose
