@@ -85,7 +85,9 @@ int fi_errno_of(linnet_status_t status) noexcept
 
 const char* status_text(int provider_error, char* to, std::size_t bytes) noexcept
 {
-    const char* const text = linnet_status_text(static_cast<linnet_status_t>(provider_error));
+    // The number may come from anywhere: one that is no status is not made one.
+    const bool is_status = provider_error >= LINNET_ERR_INTERNAL && provider_error <= LINNET_IN_PROGRESS;
+    const char* const text = is_status ? linnet_status_text(static_cast<linnet_status_t>(provider_error)) : "unknown error";
     if (to == nullptr || bytes == 0) {
         return text;
     }
