@@ -14,11 +14,11 @@ namespace linnet::testing {
 #define LINNET_TEST_HAS_FEATURE(name) 0
 #endif
 
-// A round under the sanitizer, with tests that are not optimised, in rounds without.
+// A round under the sanitizer, in rounds without.
 #if defined(__SANITIZE_THREAD__) || LINNET_TEST_HAS_FEATURE(thread_sanitizer)
 inline constexpr std::uint64_t kSlowdown = 40;
 #elif defined(__SANITIZE_ADDRESS__) || LINNET_TEST_HAS_FEATURE(address_sanitizer)
-inline constexpr std::uint64_t kSlowdown = 20;
+inline constexpr std::uint64_t kSlowdown = 5;
 #else
 inline constexpr std::uint64_t kSlowdown = 1;
 #endif

@@ -272,6 +272,20 @@ TEST(LinnetRma, CountersOfRemoteAccessesNeedTheirCapabilityWhereThereAreAny)
         [](Friend&) {});
 }
 
+// A counter that a thread can wait for, bound to the region, which is enabled then; null: it failed.
+fid_cntr* counter_of_writes(Node& n, Region& r)
+{
+    fi_cntr_attr attr{};
+    attr.wait_obj = FI_WAIT_UNSPEC;
+    fid_cntr* counter = nullptr;
+    EXPECT_EQ(fi_cntr_open(n.domain, &attr, &counter, nullptr), 0);
+    if (counter != nullptr) {
+        EXPECT_EQ(fi_mr_bind(r.mr, &counter->fid, FI_REMOTE_WRITE), 0);
+        EXPECT_EQ(fi_mr_enable(r.mr), 0);
+    }
+    return counter;
+}
+
 TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
 {
     Options o = rma(FI_RMA_EVENT);
@@ -280,12 +294,8 @@ TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
         [&](Friend& other) {
             Node n{o};
             Region r{n, 4096, FI_REMOTE_READ | FI_REMOTE_WRITE};
-            fi_cntr_attr attr{};
-            attr.wait_obj = FI_WAIT_UNSPEC;
-            fid_cntr* of_region = nullptr;
-            ASSERT_EQ(fi_cntr_open(n.domain, &attr, &of_region, nullptr), 0);
-            EXPECT_EQ(fi_mr_bind(r.mr, &of_region->fid, FI_REMOTE_WRITE), 0);
-            EXPECT_EQ(fi_mr_enable(r.mr), 0);
+            fid_cntr* const of_region = counter_of_writes(n, r);
+            ASSERT_NE(of_region, nullptr);
             n.connect(other);
             other.tell(r.where());
             EXPECT_EQ(fi_cntr_wait(n.remote_written, 5, 10000), 0);
@@ -328,12 +338,8 @@ TEST(LinnetRma, CounterOfARegionIsDrivenByItselfAlone)
             [&](Friend& other) {
                 Node n{o, !late};
                 Region r{n, 4096, FI_REMOTE_READ | FI_REMOTE_WRITE};
-                fi_cntr_attr attr{};
-                attr.wait_obj = FI_WAIT_UNSPEC;
-                fid_cntr* of_region = nullptr;
-                ASSERT_EQ(fi_cntr_open(n.domain, &attr, &of_region, nullptr), 0);
-                EXPECT_EQ(fi_mr_bind(r.mr, &of_region->fid, FI_REMOTE_WRITE), 0);
-                EXPECT_EQ(fi_mr_enable(r.mr), 0);
+                fid_cntr* const of_region = counter_of_writes(n, r);
+                ASSERT_NE(of_region, nullptr);
                 if (late) {
                     n.enable();
                 }
