@@ -12,6 +12,7 @@ liblinnet_base_la_SOURCES = \
     base/intrusive_list.h \
     base/log.cc \
     base/log.h \
+    base/pch.h \
     base/ready_ref.h \
     base/siphash.h \
     base/status.h \

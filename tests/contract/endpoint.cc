@@ -10,6 +10,7 @@
 
 #include "support/faulty_port.h"
 #include "support/faulty_transport.h"
+#include "support/pattern.h"
 #include "support/seed.h"
 #include "support/test_log.h"
 #include "sys/process.h"
@@ -50,11 +51,7 @@ wire::HelloHead read_hello(std::span<const std::byte> in)
 Bytes pattern(std::uint32_t number, std::size_t bytes)
 {
     Bytes out(bytes);
-    std::uint32_t x = number * 2654435761u + 12345u;
-    for (std::byte& b : out) {
-        x = x * 1664525u + 1013904223u;
-        b = static_cast<std::byte>(x >> 24);
-    }
+    testing::fill_pattern(out, number);
     return out;
 }
 

@@ -3,6 +3,7 @@
 # contract: what every transport promises, on every transport
 
 test_programs += contract_test
+long_programs += contract_test
 seeded_programs += contract_test
 contract_test_SOURCES = \
     contract/endpoint.cc \

@@ -13,5 +13,6 @@ libtestsim_la_SOURCES = \
 libtestsim_la_CXXFLAGS = $(LINNET_CXXFLAGS)
 
 test_programs += fault_test
+long_programs += fault_test
 fault_test_SOURCES = fault/session_fault_test.cc
 fault_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)

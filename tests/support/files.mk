@@ -9,6 +9,8 @@ libtestsupport_la_SOURCES = \
     support/guards.h \
     support/main.cc \
     support/pace.h \
+    support/pattern.cc \
+    support/pattern.h \
     support/pch.h \
     support/seed.cc \
     support/seed.h \
@@ -28,16 +30,6 @@ dist_check_SCRIPTS += support/selftest
 TESTS += support/selftest
 EXTRA_DIST += support/tsan.supp
 
-# A third of what a test costs to compile is googletest and the standard library: parsed once. The compiler looks for pch.h.gch before
-# pch.h in each folder of -I, and takes it only if it was made with the same options. (-w: of `#pragma once` in a main file.)
-AM_CXXFLAGS += -include support/pch.h
-BUILT_SOURCES += support/pch.h.gch
-CLEANFILES += support/pch.h.gch support/pch.flags
-# `make CXXFLAGS=...` is a change of options too.
-support/pch.flags: always
-	@$(MKDIR_P) support
-	@echo '$(CXXFLAGS)' | cmp -s - $@ 2>/dev/null || echo '$(CXXFLAGS)' >$@
-always:
-support/pch.h.gch: support/pch.h support/pch.flags $(top_builddir)/config.status
-	@$(MKDIR_P) support
-	$(AM_V_CXX)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(LINNET_CXXFLAGS) $(CXXFLAGS) -w -x c++-header -o $@ $<
+precompiled = support/pch.h
+precompiled_flags =
+include $(top_srcdir)/build/precompiled.mk

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/pattern.h"
+
 namespace linnet::testing {
 
 namespace {
@@ -100,9 +102,7 @@ void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t fla
     t.immediate.set(layer.self().endpoint_id.get());
     std::memcpy(m.head_store.data(), &h, sizeof h);
     std::memcpy(m.head_store.data() + sizeof h, &t, sizeof t);
-    for (std::size_t i = 0; i < payload_bytes; ++i) {
-        m.body[i] = pattern(m.index, i);
-    }
+    fill_pattern(std::span{m.body}.first(payload_bytes), m.index);
     m.head = m.head_store.data();
     m.head_bytes = static_cast<std::uint32_t>(m.head_store.size());
     m.payload = {m.body.data(), payload_bytes};
@@ -180,11 +180,8 @@ void SessionNode::arrived(NodePeer& p, std::uint32_t index, std::span<const std:
         fault(numbered("message out of order: expected, got", p.received, index));
     }
     ++p.received;
-    for (std::size_t i = 0; i < payload.size(); ++i) {
-        if (payload[i] != pattern(index, i)) {
-            fault(numbered("wrong byte in message, at", index, i));
-            break;
-        }
+    if (const std::size_t wrong = pattern_mismatch(payload, index); wrong != payload.size()) {
+        fault(numbered("wrong byte in message, at", index, wrong));
     }
     if (answer_every != 0 && p.received % answer_every == 0) {
         send(p, payload.size() / 2);

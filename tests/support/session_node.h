@@ -121,9 +121,6 @@ private:
     std::vector<std::string> lines_;
 };
 
-// Bytes of message `index` at `offset`.
-[[nodiscard]] constexpr std::byte pattern(std::uint32_t index, std::size_t offset) { return static_cast<std::byte>(index * 7 + offset * 13 + (offset >> 8)); }
-
 [[nodiscard]] wire::EndpointName make_name(std::uint16_t port, std::uint64_t id, std::uint8_t secret);
 
 }   // namespace linnet::testing

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 the Linnet authors
 
 test_programs += unit_flow_test
+long_programs += unit_flow_test
 single_threaded_programs += unit_flow_test
 seeded_programs += unit_flow_test
 unit_flow_test_SOURCES = \

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/pattern.h"
+
 namespace linnet::flow::sim {
 
 namespace {
 
 constexpr std::byte kOver{0xee};
-
-std::byte pattern(std::uint32_t id, std::size_t i) { return static_cast<std::byte>((id * 131u + i * 7u + (i >> 8)) & 0xff); }
 
 std::vector<std::byte> memory_of(const Machine::Config& config, std::size_t buffers) { return std::vector<std::byte>(config.frame_bytes * buffers); }
 
@@ -173,9 +173,7 @@ void Host::send_bulk(std::size_t bytes, std::size_t room)
     m.id = next_message++;
     m.room = room;
     m.data.resize(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) {
-        m.data[i] = pattern(m.id, i);
-    }
+    testing::fill_pattern(m.data, m.id);
     bulk_to_send.push_back(m.id);
     messages.emplace(m.id, std::move(m));
 }
@@ -272,9 +270,7 @@ void Host::give()
     while (!lane_to_send.empty()) {
         const std::uint32_t bytes = lane_to_send.front();
         std::vector<std::byte> packet(bytes);
-        for (std::size_t i = 0; i < bytes; ++i) {
-            packet[i] = pattern(lane_sent, i);
-        }
+        testing::fill_pattern(packet, lane_sent);
         const std::uint32_t head[2] = {bytes, lane_sent};
         if (!machine.write_lane(lane, std::as_bytes(std::span{head}), packet)) {
             lane_blocked = true;
@@ -331,11 +327,8 @@ void Host::take_lane(std::span<const std::byte> bytes)
         if (stream.size() - at - sizeof head < head[0]) {
             break;
         }
-        for (std::size_t i = 0; i < head[0]; ++i) {
-            if (stream[at + sizeof head + i] != pattern(head[1], i)) {
-                complain("lane packet " + std::to_string(head[1]) + " is damaged");
-                break;
-            }
+        if (testing::pattern_mismatch(std::span{stream}.subspan(at + sizeof head, head[0]), head[1]) != head[0]) {
+            complain("lane packet " + std::to_string(head[1]) + " is damaged");
         }
         at += sizeof head + head[0];
         ++lane_received;
@@ -382,11 +375,12 @@ void Host::take_event(const Event& e)
             complain("transfer ended twice");
         }
         p.done = true;
-        for (std::size_t i = 0; e.ok && i < p.data.size(); ++i) {
-            if (p.data[i] != (i < e.landed ? pattern(p.id, i) : kOver)) {
-                complain("transfer " + std::to_string(p.id) + " is damaged at " + std::to_string(i));
-                break;
-            }
+        const auto landed = std::span{p.data}.first(std::min<std::size_t>(e.landed, p.data.size()));
+        if (const std::size_t wrong = testing::pattern_mismatch(landed, p.id); e.ok && wrong != landed.size()) {
+            complain("transfer " + std::to_string(p.id) + " is damaged at " + std::to_string(wrong));
+        }
+        if (e.ok && !std::all_of(p.data.begin() + static_cast<std::ptrdiff_t>(landed.size()), p.data.end(), [](std::byte b) { return b == kOver; })) {
+            complain("transfer " + std::to_string(p.id) + " wrote beyond its end");
         }
         if (e.ok && e.landed != p.data.size() - 64) {
             complain("transfer of another length");
