@@ -32,8 +32,8 @@ constexpr Nanos kLingerMost{1'000};
 
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
-// One that takes so long went to a program that computes: neighbours that wait, as we do, have long yielded in return. A time slice is some
-// milliseconds, so what is lost by trying again every 100 ms is little.
+// One that takes so long went to a program that computes, or to a row of neighbours each with a message to answer. What is lost by trying again
+// every 100 ms is little: a time slice is some milliseconds.
 constexpr Nanos kRobbed{500'000};
 constexpr Nanos kRobberyRemembered{100'000'000};
 

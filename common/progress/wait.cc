@@ -67,7 +67,7 @@ void ProgressEngine::give_way() noexcept
         const Ticks now = read_ticks();
         const bool ours = event_runs_.load(std::memory_order_relaxed) != runs;
         if (now - before > robbed_ && !ours) {
-            crowd_.robbed(now, robbery_remembered_);
+            crowd_.robbed(now, now - before, robbery_remembered_);
         }
         if (now - before > slow_yield_ && !ours) {
             crowd_.disturbed();

@@ -37,6 +37,8 @@ public:
     static constexpr unsigned kLimit = 6;
     static constexpr unsigned kEvidence = 4;   // two signs within a few yields; one alone may have been an interrupt
     static constexpr unsigned kCalmest = 4;
+    static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
+    static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
 
     void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
     void alone() noexcept
@@ -58,12 +60,19 @@ public:
     // somebody uses makes it the shortest again.
     [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
 
-    // A yield came back only after a time slice: who took it computes, and does not yield in return as a neighbour does that waits. Twice within
-    // 2 * `memory`, and for `memory` from now on no yield is worth its price.
-    void robbed(Ticks now, Ticks memory) noexcept
+    // A yield that ended `now` `took` a time slice: a program that computes had it, and does not yield in return as a neighbour does that waits. Or one of
+    // many neighbours was slow, which is no reason to stop yielding: what counts is the share of the time that is lost so. More than a quarter over two
+    // slices, and for `memory` from now on no yield is worth its price; afterwards one more slice tells that the other program is still there.
+    void robbed(Ticks now, Ticks took, Ticks memory) noexcept
     {
+        const Ticks limit = memory / kLimitOfLoot;
         const Ticks before = robbed_at_.exchange(now, std::memory_order_relaxed);
-        if (before != 0 && now - before < 2 * memory) {
+        const Ticks kept = (now - std::min(now, before)) / kBearableShare;   // `before` may lie ahead, see below
+        const Ticks loot = loot_.load(std::memory_order_relaxed);
+        const Ticks sum = loot - std::min(loot, kept) + std::min(took, limit - 1);   // never one alone
+        loot_.store(std::min(sum, limit), std::memory_order_relaxed);
+        if (sum >= limit) {
+            robbed_at_.store(now + memory, std::memory_order_relaxed);   // nothing is forgotten until then
             robbed_until_.store(now + memory, std::memory_order_relaxed);
             suspect();
         }
@@ -74,6 +83,7 @@ private:
     std::atomic<unsigned> score_{0};
     std::atomic<unsigned> calm_{0};
     std::atomic<Ticks> robbed_at_{0};      // the last time,
+    std::atomic<Ticks> loot_{0};           // what was lost up to then, less what is borne,
     std::atomic<Ticks> robbed_until_{0};   // and what followed from it
 };
 

@@ -85,25 +85,52 @@ TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
 TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
 {
     Crowd crowd;
-    crowd.robbed(5000, 100);
+    crowd.robbed(5000, 40, 1600);
     EXPECT_FALSE(crowd.yields_are_dear(5001));
-    crowd.robbed(5200, 100);   // long after the first: may have been a daemon both times
-    EXPECT_FALSE(crowd.yields_are_dear(5201));
-    crowd.robbed(5399, 100);
+    crowd.robbed(5400, 60, 1600);   // long after the first: may have been a daemon both times
+    EXPECT_FALSE(crowd.yields_are_dear(5401));
+    crowd.robbed(5460, 60, 1600);
     EXPECT_TRUE(crowd.contended());
-    EXPECT_TRUE(crowd.yields_are_dear(5400));
-    EXPECT_TRUE(crowd.yields_are_dear(5498));
-    EXPECT_FALSE(crowd.yields_are_dear(5499));
-    crowd.robbed(5550, 100);   // the first yield afterwards: still there
-    EXPECT_TRUE(crowd.yields_are_dear(5600));
-    EXPECT_FALSE(crowd.yields_are_dear(5650));
+    EXPECT_TRUE(crowd.yields_are_dear(5461));
+    EXPECT_TRUE(crowd.yields_are_dear(7059));
+    EXPECT_FALSE(crowd.yields_are_dear(7060));
+    crowd.robbed(7110, 40, 1600);   // the first yield afterwards: still there
+    EXPECT_TRUE(crowd.yields_are_dear(8709));
+    EXPECT_FALSE(crowd.yields_are_dear(8710));
+    crowd.robbed(9200, 60, 1600);   // much later: forgotten
+    EXPECT_FALSE(crowd.yields_are_dear(9201));
+}
+
+TEST(Crowd, OneYieldHoweverLongIsNoSign)
+{
+    Crowd crowd;
+    crowd.robbed(1'000'000, 900'000, 1600);
+    EXPECT_FALSE(crowd.yields_are_dear(1'000'001));
+    EXPECT_FALSE(crowd.contended());
+}
+
+TEST(Crowd, SlowNeighboursAreBorneWhileTheyTakeLessThanAQuarterOfTheTime)
+{
+    Crowd crowd;
+    Ticks now = 10'000;
+    for (int i = 0; i < 1000; ++i) {
+        now += 45;
+        crowd.robbed(now, 10, 1600);
+        ASSERT_FALSE(crowd.yields_are_dear(now + 1));
+    }
+    int more = 0;
+    for (; more < 1000 && !crowd.yields_are_dear(now + 1); ++more) {
+        now += 20;
+        crowd.robbed(now, 10, 1600);
+    }
+    EXPECT_LT(more, 30);
 }
 
 struct Robbed : Crowd {
     Robbed() noexcept
     {
-        robbed(1, 1'000'000);
-        robbed(2, 1'000'000);
+        robbed(1, 1'000'000, 1'000'000);
+        robbed(2, 1'000'000, 1'000'000);
     }
 };
 
