@@ -23,6 +23,7 @@ struct MatchSpec {
     std::uint64_t bits{0};
     std::uint64_t ignore{0};     // a bit set here is not compared
 
+    friend constexpr bool operator==(const MatchSpec&, const MatchSpec&) = default;
     [[nodiscard]] constexpr bool accepts(PeerId from, std::uint64_t message_bits) const noexcept
     {
         return ((bits ^ message_bits) & ~ignore) == 0 && (source == kAnySource || source == from);

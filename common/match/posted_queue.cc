@@ -8,14 +8,27 @@
 namespace linnet::match {
 
 namespace {
-// An index with so few receives becomes Short again. The distance to kShortQueue pays for the way there and back.
+// An index with so few receives becomes Short again. The distance to kShortQueue pays for the way there and back: with a ninth spec all receives move.
 constexpr std::size_t kFew = 2;
 }   // namespace
 
 // ---- a short queue ----
 
-void PostedQueue::Short::push_back(PostedReceive& r) noexcept
+bool PostedQueue::Short::push_back(PostedReceive& r) noexcept
 {
+    if (order_.size() != 0) {
+        PostedReceive*& youngest = receives_[order_.slot(order_.size() - 1)];
+        if (youngest->spec == r.spec) {   // nothing was posted between them, so whoever takes the one would take the other next
+            if (PostedReceive*& last = ElementAccess::link(*youngest, kOrder).prev; last == nullptr) {
+                last = youngest;   // it was alone, and in no chain
+            }
+            chain_push_back(youngest, r, kOrder);
+            return true;
+        }
+    }
+    if (order_.full()) {
+        return false;
+    }
     const unsigned slot = order_.add();
     source_.set(slot, r.spec.source.value);
     source_care_.set(slot, r.spec.source == kAnySource ? 0 : UINT32_MAX);
@@ -24,6 +37,23 @@ void PostedQueue::Short::push_back(PostedReceive& r) noexcept
     care_low_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore));
     care_high_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore >> 32));
     receives_[slot] = &r;
+    return true;
+}
+
+PostedReceive* PostedQueue::Short::pop_front(unsigned slot) noexcept
+{
+    PostedReceive* const r = receives_[slot];
+    ChainLink<PostedReceive>& link = ElementAccess::link(*r, kOrder);
+    if (link.next != nullptr) {
+        ElementAccess::link(*link.next, kOrder).prev = link.prev;
+        receives_[slot] = link.next;
+    } else if (order_.size() == 1) {
+        order_.remove_only(slot);
+    } else {
+        order_.remove(slot);
+    }
+    link = {};
+    return r;
 }
 
 PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept
@@ -34,11 +64,7 @@ PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::
     if (order_.size() == 1) {   // most are
         const unsigned slot = order_.slot(0);
         ++examined;
-        if (!receives_[slot]->spec.accepts(source, bits)) {
-            return nullptr;
-        }
-        order_.remove_only(slot);
-        return receives_[slot];
+        return receives_[slot]->spec.accepts(source, bits) ? pop_front(slot) : nullptr;
     }
     const auto low = static_cast<std::uint32_t>(bits);
     const auto high = static_cast<std::uint32_t>(bits >> 32);
@@ -52,19 +78,41 @@ PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::
     }
     const unsigned slot = order_.oldest(found);
     examined += order_.age(slot) + 1;
-    order_.remove(slot);
-    return receives_[slot];
+    return pop_front(slot);
 }
 
-bool PostedQueue::Short::remove(const PostedReceive& r) noexcept
+std::size_t PostedQueue::Short::count() const noexcept
 {
-    for (unsigned slot = 0; slot < kShortQueue; ++slot) {
-        if ((order_.used() >> slot & 1U) != 0 && receives_[slot] == &r) {
-            order_.remove(slot);
+    std::size_t n = 0;
+    for (unsigned age = 0; age < order_.size(); ++age) {
+        for (PostedReceive* r = receives_[order_.slot(age)]; r != nullptr; r = ElementAccess::link(*r, kOrder).next) {
+            ++n;
+        }
+    }
+    return n;
+}
+
+PostedReceive* PostedQueue::Short::pop() noexcept { return order_.size() == 0 ? nullptr : pop_front(order_.slot(0)); }
+
+bool PostedQueue::Short::remove(PostedReceive& r) noexcept
+{
+    for (unsigned age = 0; age < order_.size(); ++age) {
+        const unsigned slot = order_.slot(age);
+        PostedReceive*& head = receives_[slot];
+        if (head == &r) {
+            static_cast<void>(pop_front(slot));
+            return true;
+        }
+        if (ElementAccess::link(*head, kOrder).prev == &r) {   // the youngest of several
+            chain_remove(head, r, kOrder);
             return true;
         }
     }
-    return false;
+    if (ElementAccess::link(r, kOrder).prev == nullptr) {
+        return false;
+    }
+    chain_remove_inner(r, kOrder);
+    return true;
 }
 
 DetachedList<PostedReceive> PostedQueue::Short::detach_source(PeerId source) noexcept
@@ -72,12 +120,11 @@ DetachedList<PostedReceive> PostedQueue::Short::detach_source(PeerId source) noe
     DetachedList<PostedReceive> out;
     for (unsigned age = 0; age < order_.size();) {
         const unsigned slot = order_.slot(age);
-        if (receives_[slot]->spec.source == source) {
-            order_.remove(slot);
-            out.push_back(*receives_[slot]);
-        } else {
+        if (receives_[slot]->spec.source != source) {
             ++age;
+            continue;
         }
+        out.push_back(*pop_front(slot));   // the last of its chain takes the slot away
     }
     return out;
 }
@@ -189,14 +236,13 @@ DetachedList<PostedReceive> PostedQueue::Index::detach_all() noexcept
 std::size_t PostedQueue::size() const noexcept
 {
     const Short* few = std::get_if<Short>(&queue_);
-    return few != nullptr ? few->order().size() : std::get_if<Index>(&queue_)->size;
+    return few != nullptr ? few->count() : std::get_if<Index>(&queue_)->size;
 }
 
 void PostedQueue::push_back(PostedReceive& r, const Rules& rules) noexcept
 {
     Short* few = std::get_if<Short>(&queue_);
-    if (few != nullptr && !few->order().full()) {
-        few->push_back(r);
+    if (few != nullptr && few->push_back(r)) {
         return;
     }
     Index& index = few != nullptr ? to_index(rules) : *std::get_if<Index>(&queue_);
@@ -242,9 +288,9 @@ DetachedList<PostedReceive> PostedQueue::detach_all() noexcept
     if (Index* index = std::get_if<Index>(&queue_); index != nullptr) {
         out = index->detach_all();
     } else {
-        const Short& few = *std::get_if<Short>(&queue_);
-        for (unsigned age = 0; age < few.order().size(); ++age) {
-            out.push_back(few.receive(few.order().slot(age)));
+        Short& few = *std::get_if<Short>(&queue_);
+        while (PostedReceive* const r = few.pop()) {
+            out.push_back(*r);
         }
     }
     queue_.emplace<Short>();
@@ -253,10 +299,10 @@ DetachedList<PostedReceive> PostedQueue::detach_all() noexcept
 
 PostedQueue::Index& PostedQueue::to_index(const Rules& rules) noexcept
 {
-    const Short few = *std::get_if<Short>(&queue_);
+    Short few = *std::get_if<Short>(&queue_);
     Index& index = queue_.emplace<Index>();
-    for (unsigned age = 0; age < few.order().size(); ++age) {
-        index.push_back(few.receive(few.order().slot(age)), rules);
+    while (PostedReceive* const r = few.pop()) {
+        index.push_back(*r, rules);
     }
     return index;
 }
@@ -277,7 +323,9 @@ void PostedQueue::to_short_when_few(Index& index) noexcept
     });
     Short& few = queue_.emplace<Short>();
     for (std::size_t i = 0; i < count; ++i) {
-        few.push_back(*left[i]);
+        const bool pushed = few.push_back(*left[i]);
+        LINNET_ASSERT(pushed);
+        static_cast<void>(pushed);
     }
 }
 

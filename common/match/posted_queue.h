@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the Linnet authors
 // The posted-receive queue of one match space.
 //
-// A queue of up to eight is Short. Beyond that, a receive is in exactly one chain: that of its key in the table of its class, or the
+// A queue of up to eight is Short, and receives that accept the same as the one posted just before them count as one with it, however many: a window of
+// receives for one stream is found as fast as a single one. Beyond that, a receive is in exactly one chain: that of its key in the table of its class, or the
 // ordered list of receives with arbitrary masks. An arriving message compares, by sequence number, the oldest of the (at most
 // four) chains that accept it and the oldest of the list. Guarded by the lock of the match space; never fails: a receive for
 // which there is no memory joins the list, where it is found all the same, only slower.
@@ -21,7 +22,7 @@ namespace linnet::match {
 
 class PostedQueue {
 public:
-    [[nodiscard]] std::size_t size() const noexcept;
+    [[nodiscard]] std::size_t size() const noexcept;   // for tests: linear
     void push_back(PostedReceive& r, const Rules& rules) noexcept;
     // Removes and returns the oldest receive that accepts the message, or returns null.
     PostedReceive* take(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept;
@@ -35,16 +36,20 @@ private:
     class Short {
     public:
         Short() noexcept : receives_{} {}
-        [[nodiscard]] const SlotOrder& order() const noexcept { return order_; }
-        [[nodiscard]] PostedReceive& receive(unsigned slot) const noexcept { return *receives_[slot]; }
-        void push_back(PostedReceive& r) noexcept;
+        [[nodiscard]] std::size_t count() const noexcept;   // walks over all
+        // False when all slots are taken, and `r` fits into none.
+        [[nodiscard]] bool push_back(PostedReceive& r) noexcept;
         PostedReceive* take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept;
-        bool remove(const PostedReceive& r) noexcept;
+        bool remove(PostedReceive& r) noexcept;
         DetachedList<PostedReceive> detach_source(PeerId source) noexcept;
+        // The oldest of all, which leaves; null when there is none.
+        PostedReceive* pop() noexcept;
 
     private:
+        [[nodiscard]] PostedReceive* pop_front(unsigned slot) noexcept;
+
         Lanes source_, source_care_, bits_low_, bits_high_, care_low_, care_high_;   // care: the bits that are compared
-        std::array<PostedReceive*, kShortQueue> receives_;
+        std::array<PostedReceive*, kShortQueue> receives_;   // by slot: one receive without links, or a chain of equals posted one behind the other
         SlotOrder order_;
     };
     using Table = ChainTable<PostedReceive>;

@@ -163,6 +163,10 @@ TEST_F(MatchMemory, WithoutMemoryEverythingStillMatchesInOrder)
 
 TEST_F(MatchMemory, ReceivesFromBeforeDuringAndAfterAShortageMatchInPostingOrder)
 {
+    std::deque<Receive> others;   // that make it a long queue: of few specs it would be a short one
+    for (std::uint64_t bits = 1000; bits < 1009; ++bits) {
+        ASSERT_EQ(space_.post(others.emplace_back(MatchSpec{PeerId{2}, bits, 0})), nullptr);
+    }
     for (int i = 0; i < 300; ++i) {
         heap.refuse = i >= 100 && i < 200;
         const MatchSpec kinds[] = {{PeerId{1}, 7, 0}, {kAnySource, 7, 0}, {PeerId{1}, 0, kAnyTag}, {kAnySource, 0, kAnyTag}};

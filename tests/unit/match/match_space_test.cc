@@ -281,6 +281,41 @@ TEST_P(Matching, CancelAtEveryPlaceOfAChainKeepsTheOthersInOrder)
     }
 }
 
+TEST_P(Matching, RunsOfEqualReceivesStayInOrderWhileTheQueueGrowsAndShrinks)
+{
+    constexpr std::size_t kRun = 20;
+    for (int others = 0; others < 12; ++others) {   // up to more specs than a short queue holds
+        std::deque<Receive> exact, wild, unrelated;
+        for (std::size_t i = 0; i < kRun; ++i) {
+            post(exact.emplace_back(kAlice, 7));
+        }
+        for (std::size_t i = 0; i < kRun; ++i) {
+            post(wild.emplace_back(kAnySource, 7));
+        }
+        for (int i = 0; i < others; ++i) {
+            post(unrelated.emplace_back(kBob, 100 + static_cast<std::uint64_t>(i)));
+        }
+        post(exact.emplace_back(kAlice, 7));   // equal to the first ones, and not posted right behind them
+        EXPECT_EQ(posted(), 2 * kRun + 1 + static_cast<std::size_t>(others));
+        EXPECT_EQ(space_.arrive(kBob, 7), &wild[0]);
+        EXPECT_TRUE(space_.cancel(exact[0]) && space_.cancel(exact[kRun - 1]) && space_.cancel(exact[5]) && space_.cancel(wild[kRun - 1]));
+        for (std::size_t i = 1; i < kRun - 1; ++i) {
+            if (i != 5) {
+                EXPECT_EQ(space_.arrive(kAlice, 7), &exact[i]);
+            }
+        }
+        for (std::size_t i = 1; i < kRun - 1; ++i) {
+            EXPECT_EQ(space_.arrive(kAlice, 7), &wild[i]);
+        }
+        EXPECT_EQ(space_.arrive(kAlice, 7), &exact[kRun]);
+        EXPECT_EQ(space_.arrive(kAlice, 7), nullptr);
+        for (Receive& r : unrelated) {
+            EXPECT_EQ(space_.arrive(kBob, r.spec.bits), &r);
+        }
+        EXPECT_EQ(posted(), 0U);
+    }
+}
+
 TEST_P(Matching, CancelSaysWhetherTheReceiveWasQueued)
 {
     Receive r{kAlice, 7};
