@@ -40,19 +40,24 @@ bool PostedQueue::Short::push_back(PostedReceive& r) noexcept
     return true;
 }
 
+// A receive that is left alone has no links, as one that always was.
+void PostedQueue::Short::unlink_if_alone(PostedReceive& head) noexcept
+{
+    if (ElementAccess::link(head, kOrder).next == nullptr) {
+        ElementAccess::link(head, kOrder).prev = nullptr;
+    }
+}
+
 PostedReceive* PostedQueue::Short::pop_front(unsigned slot) noexcept
 {
-    PostedReceive* const r = receives_[slot];
-    ChainLink<PostedReceive>& link = ElementAccess::link(*r, kOrder);
-    if (link.next != nullptr) {
-        ElementAccess::link(*link.next, kOrder).prev = link.prev;
-        receives_[slot] = link.next;
-    } else if (order_.size() == 1) {
-        order_.remove_only(slot);
-    } else {
+    PostedReceive*& head = receives_[slot];
+    PostedReceive* const r = head;
+    if (ElementAccess::link(*r, kOrder).next == nullptr) {
         order_.remove(slot);
+    } else {
+        chain_remove(head, *r, kOrder);
+        unlink_if_alone(*head);
     }
-    link = {};
     return r;
 }
 
@@ -64,7 +69,15 @@ PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::
     if (order_.size() == 1) {   // most are
         const unsigned slot = order_.slot(0);
         ++examined;
-        return receives_[slot]->spec.accepts(source, bits) ? pop_front(slot) : nullptr;
+        PostedReceive* const r = receives_[slot];
+        if (!r->spec.accepts(source, bits)) {
+            return nullptr;
+        }
+        if (ElementAccess::link(*r, kOrder).next != nullptr) {
+            return pop_front(slot);
+        }
+        order_.remove_only(slot);
+        return r;
     }
     const auto low = static_cast<std::uint32_t>(bits);
     const auto high = static_cast<std::uint32_t>(bits >> 32);
@@ -105,6 +118,7 @@ bool PostedQueue::Short::remove(PostedReceive& r) noexcept
         }
         if (ElementAccess::link(*head, kOrder).prev == &r) {   // the youngest of several
             chain_remove(head, r, kOrder);
+            unlink_if_alone(*head);
             return true;
         }
     }

@@ -47,6 +47,7 @@ private:
 
     private:
         [[nodiscard]] PostedReceive* pop_front(unsigned slot) noexcept;
+        static void unlink_if_alone(PostedReceive& head) noexcept;
 
         Lanes source_, source_care_, bits_low_, bits_high_, care_low_, care_high_;   // care: the bits that are compared
         std::array<PostedReceive*, kShortQueue> receives_;   // by slot: one receive without links, or a chain of equals posted one behind the other
