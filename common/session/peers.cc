@@ -74,6 +74,7 @@ Result<Session*> SessionLayer::make(const wire::EndpointName& name, bool known, 
         s->taken_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->acked_ = s->ack_seen_ = config_.first_number - 1;
         s->ack_heard_.store(config_.first_number - 1, std::memory_order_relaxed);
+        s->taken_back_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->prompt_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->received_.store(config_.first_number - 1, std::memory_order_relaxed);
         s->ack_sent_.store(config_.first_number - 1, std::memory_order_relaxed);

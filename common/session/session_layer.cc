@@ -18,8 +18,9 @@ constexpr Nanos kWantedAckDelay = std::chrono::milliseconds{1};
 // ... or after this many messages or bytes, so that a one-way stream retains a bounded amount.
 constexpr std::uint32_t kAckEvery = 64;
 constexpr std::uint32_t kAckEveryBytes = 256u << 10;
-// Lazy messages that the sender did not take back itself are handed back so many at a time: the lock and the owner are asked once for all.
-constexpr std::uint32_t kReleaseEvery = 32;
+// Lazy messages that the sender does not take back itself are handed back so many at a time: the lock and the owner are asked once for all. More than
+// the window of most streams, of which each send takes back a message of the window before.
+constexpr std::uint32_t kReleaseEvery = 96;
 constexpr Nanos kSilenceCheck = std::chrono::seconds{1};
 constexpr std::size_t kBatch = 32;
 
@@ -323,7 +324,9 @@ bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexc
     if (const std::uint32_t ack = head.ack.get(); after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
         s.ack_heard_.store(ack, std::memory_order_relaxed);
         // Beyond `taken_`: it has just been sent, or is a lie; that is seen under the lock.
-        const bool due = ack - s.acked_ >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
+        const std::uint32_t taken_back = s.taken_back_.load(std::memory_order_relaxed);
+        const std::uint32_t released = after(taken_back, s.acked_) ? taken_back : s.acked_;
+        const bool due = ack - released >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
         if (due || after(ack, s.taken_.load(std::memory_order_relaxed))) {
             take_ack(s, ack);
         }
@@ -539,9 +542,14 @@ void SessionLayer::check_silence() noexcept
             continue;
         }
         bool waiting = false;
+        bool leftover = false;
         {
             MutexLock guard{s->lock};
             waiting = s->links_[0].phase == LinkState::Phase::kUp && !s->all_acked();
+            leftover = s->acked_ != s->ack_heard_.load(std::memory_order_relaxed);
+        }
+        if (leftover) {   // too few to be handed back when they were acknowledged
+            take_ack(*s, s->ack_heard_.load(std::memory_order_relaxed));
         }
         if (!waiting || s->heard_ != s->heard_at_check_) {
             s->heard_at_check_ = s->heard_;

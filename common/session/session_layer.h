@@ -103,7 +103,11 @@ public:
         const std::uint32_t ack = s.ack_heard_.load(std::memory_order_relaxed);
         const bool done = m != nullptr && m->lazy && m != s.unsent_ && !after(m->number, ack) && !after(m->number, s.written_) &&
                           !after(ack, s.taken_.load(std::memory_order_relaxed));   // beyond it lies a lie, which take_ack() sees
-        return done ? s.retained_.pop_front() : nullptr;
+        if (!done) {
+            return nullptr;
+        }
+        s.taken_back_.store(m->number, std::memory_order_relaxed);
+        return s.retained_.pop_front();
     }
     // A message sent now would go to a link at once.
     [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_; }
