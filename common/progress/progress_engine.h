@@ -11,6 +11,7 @@
 // Fork        The child must not call anything but the destructor, which touches only the child's own memory and descriptors.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -141,6 +142,13 @@ public:
     // The caller started something that a peer answers after about `time`. Until then a waiting thread polls rather than sleeps, unless others want its
     // core: a sleep that ends a moment later costs more than it saves.
     void expect_within(Nanos time) noexcept { patient_until_.store(read_ticks() + scale_.ticks(time), std::memory_order_relaxed); }
+    // The same behind what is expected already, since the peer answers one after the other; at most `most` from now.
+    void expect_after_others(Nanos time, Nanos most) noexcept
+    {
+        const Ticks now = read_ticks();
+        const Ticks until = std::max(now, patient_until_.load(std::memory_order_relaxed)) + scale_.ticks(time);
+        patient_until_.store(std::min(until, now + scale_.ticks(most)), std::memory_order_relaxed);
+    }
 
     // ---- packets held back ----
     // A small packet may wait for the next call of the host, so that a row of sends becomes one system call. Only within a row of posts back to
