@@ -10,9 +10,10 @@ libtestsim_la_SOURCES = \
     support/sim_transport.cc \
     support/sim_transport.h \
     support/sim_world.h
-libtestsim_la_CXXFLAGS = $(LINNET_CXXFLAGS)
+libtestsim_la_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 
 test_programs += fault_test
 long_programs += fault_test
 fault_test_SOURCES = fault/session_fault_test.cc
+fault_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 fault_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)

@@ -11,4 +11,5 @@ unit_flow_test_SOURCES = \
     unit/flow/machine_test.cc \
     unit/flow/sim.cc \
     unit/flow/sim.h
+unit_flow_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 unit_flow_test_LDADD = $(TEST_LIBS) $(libs_flow)
