@@ -171,8 +171,8 @@ private:
     std::atomic<std::uint32_t> credit_sent_{0};
     std::atomic<std::uint32_t> taken_{0};          // number of the last message that any link took: the peer can acknowledge no more; written under lock
     std::atomic<std::uint32_t> ack_heard_{0};      // the peer's last `ack`; what it covers may still be retained
-    std::atomic<std::uint32_t> taken_back_{0};     // number of the last message that take_acked() gave; written under the lock
-    std::atomic<std::uint32_t> prompt_{0};         // number of the last message that is not lazy
+    std::atomic<std::uint32_t> taken_back_{0};     // the last message that take_acked() gave, or `acked_` when that is later; written under the lock
+    std::atomic<std::uint32_t> prompt_{0};         // number of the last message that is not lazy, or `acked_` when that is later; written under the lock
     std::atomic<std::uint32_t> credit_limit_{0};
     std::atomic<bool> credit_known_{false};
 

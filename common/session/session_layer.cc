@@ -292,6 +292,10 @@ void SessionLayer::take_ack(Session& s, std::uint32_t ack) noexcept
         wrong = after(ack, s.taken_.load(std::memory_order_relaxed));
         if (!wrong) {
             s.acked_ = ack;
+            s.taken_back_.store(ack, std::memory_order_relaxed);
+            if (!after(s.prompt_.load(std::memory_order_relaxed), ack)) {
+                s.prompt_.store(ack, std::memory_order_relaxed);   // neither is left behind: numbers compare only within half their range
+            }
             if (after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
                 s.ack_heard_.store(ack, std::memory_order_relaxed);
             }
@@ -324,9 +328,7 @@ bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexc
     if (const std::uint32_t ack = head.ack.get(); after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
         s.ack_heard_.store(ack, std::memory_order_relaxed);
         // Beyond `taken_`: it has just been sent, or is a lie; that is seen under the lock.
-        const std::uint32_t taken_back = s.taken_back_.load(std::memory_order_relaxed);
-        const std::uint32_t released = after(taken_back, s.acked_) ? taken_back : s.acked_;
-        const bool due = ack - released >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
+        const bool due = ack - s.taken_back_.load(std::memory_order_relaxed) >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
         if (due || after(ack, s.taken_.load(std::memory_order_relaxed))) {
             take_ack(s, ack);
         }

@@ -445,10 +445,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         if (role == LinkRole::kLane) {
             // The new link has taken nothing yet. What the peer has is acknowledged by its hello; the rest goes out again, in order.
             peer_received = link.peer_received;
-            if (const std::uint32_t gone = s->taken_back_.load(std::memory_order_relaxed); after(gone, s->acked_)) {
-                s->acked_ = gone;
-            }
-            s->link_taken_ = s->written_ = s->acked_;
+            s->link_taken_ = s->written_ = s->acked_ = s->taken_back_.load(std::memory_order_relaxed);
             s->unsent_ = s->retained_.front();
             s->ack_due_ = true;
             again = s->was_up_;

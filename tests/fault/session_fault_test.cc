@@ -83,6 +83,8 @@ std::string run_schedule(std::uint64_t seed)
     b.move_payloads = random() % 2 == 0;
     a.hold = random() % 2 == 0;
     b.hold = random() % 2 == 0;
+    a.takes_back = random() % 2 == 0;
+    b.takes_back = random() % 2 == 0;
     const bool by_address = random() % 8 == 0;
     wire::EndpointName to_b = b.name();
     if (by_address) {

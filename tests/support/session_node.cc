@@ -90,9 +90,14 @@ void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t fla
     if (p.down_reason() != Status::kOk) {
         return;
     }
+    if (session::TxMessage* const old = takes_back ? session::SessionLayer::take_acked(p) : nullptr; old != nullptr) {
+        ++taken_back;
+        hand_back(p, static_cast<NodeMessage&>(*old), p.handed_back++);
+    }
     NodeMessage& m = make_message();
     m.index = p.sent++;
     m.kind = 0;
+    m.lazy = takes_back && (flags & wire::flag::kWantAck) == 0;
     wire::PacketHead h;
     h.kind = wire::PacketKind::kEager;
     h.flags.set(flags);
@@ -147,6 +152,7 @@ void SessionNode::goodbye(NodePeer& p)
     }
     NodeMessage& m = make_message();
     m.index = p.sent++;
+    m.lazy = false;
     wire::PacketHead h;
     h.kind = wire::PacketKind::kGoodbye;
     h.flags.set(wire::flag::kWantAck);

@@ -81,6 +81,8 @@ public:
     bool move_payloads{true};
     bool hold{false};                      // holds messages back when it may
     unsigned held{0};                      // that it did
+    bool takes_back{false};                // sends lazily what wants no acknowledgement, and takes a message back with each
+    unsigned taken_back{0};                // that it did
     std::uint64_t credits_told{0};
 
     // SessionSink

@@ -195,6 +195,40 @@ TEST_F(SessionLayerTest, OneWayStreamOfLargeMessagesIsAcknowledgedByBytes)
     EXPECT_LE(acks(*b) - before, 24u);
 }
 
+TEST_F(SessionLayerTest, StreamWhoseSenderTakesItsMessagesBackIsHandedTheRestWithinASecond)
+{
+    connect();
+    world.net.faults.delay_max = Nanos{0};
+    a->takes_back = true;
+    for (int i = 0; i < 6400; ++i) {
+        a->send(*to_b, 8);
+        world.step();
+        ASSERT_LT(a->outstanding(), 64u * 3);
+    }
+    EXPECT_GT(a->taken_back, 6000u);
+    EXPECT_TRUE(world.run_until([&] { return a->outstanding() == 0; }, std::chrono::milliseconds{1500}));
+}
+
+TEST_F(SessionLayerTest, WhatWasTakenBackIsAcknowledgedWhenTheLinkOpensAgain)
+{
+    connect();
+    a->takes_back = true;
+    for (std::uint32_t round = 1; round <= 5; ++round) {
+        const unsigned before = a->taken_back;
+        for (std::uint32_t i = 0; i < 40; ++i) {
+            const std::uint32_t received = to_a->received;
+            a->send(*to_b, 100);
+            ASSERT_TRUE(world.run_until([&] { return to_a->received > received && a->all_acked(*to_b); }));
+        }
+        EXPECT_GT(a->taken_back, before + 20);
+        world.net.break_all(a->transport, LinkRole::kLane);
+        a->send(*to_b, 100);
+        ASSERT_TRUE(world.run_until([&] { return to_a->received == 1 + 41 * round; }));
+        EXPECT_EQ(to_b->downs + to_a->downs, 0);
+    }
+    EXPECT_TRUE(world.run_until([&] { return a->outstanding() == 0; }, std::chrono::milliseconds{1500}));
+}
+
 TEST_F(SessionLayerTest, NewLinkTellsTheCreditThatTheOldOneLost)
 {
     connect();
