@@ -74,6 +74,7 @@ struct Workload {
     unsigned wildcards;       // percent of receives with each kind of wildcard
     unsigned other_masks;     // percent of receives with an arbitrary mask
     std::size_t target;       // queue length around which the load swings
+    unsigned repeated{0};     // percent of receives that accept the same as the one before
 };
 
 class MatchModel : public ::testing::TestWithParam<Workload> {
@@ -128,7 +129,7 @@ protected:
     void post()
     {
         Receive& r = free_receive();
-        r.spec = some_spec();
+        r.spec = last_spec_ = percent(w_.repeated) ? last_spec_ : some_spec();
         UnexpectedMessage* expected = model_.post(r);
         ASSERT_EQ(space_.post(r), expected);
         if (expected != nullptr) {
@@ -225,6 +226,7 @@ protected:
     Workload w_{GetParam()};
     std::uint64_t seed_{testing::test_seed(20260101)};
     Random random_{seed_};
+    MatchSpec last_spec_;
     Model model_;
     MatchSpace space_{kAnyTag, seed_};
     std::deque<Receive> receives_;
@@ -251,10 +253,12 @@ TEST_P(MatchModel, AgreesWithOrderedLists)
     EXPECT_GT(most_unexpected, w_.target / 2);
 }
 
-// Together a little over 1.3 million operations.
+// Together a little under 2 million operations.
 INSTANTIATE_TEST_SUITE_P(Workloads, MatchModel,
                          ::testing::Values(Workload{"Tiny", 300000, 2, 2, 1, 30, 10, 4},             // rings only, mostly
                                            Workload{"Boundary", 400000, 3, 3, 2, 25, 10, 12},        // to and from the index
+                                           Workload{"Runs", 300000, 2, 3, 1, 30, 10, 40, 85},        // of equal receives
+                                           Workload{"FewRuns", 300000, 3, 4, 2, 25, 10, 100, 97},    // in rings, mostly
                                            Workload{"FewKeys", 300000, 3, 4, 2, 20, 5, 100},         // long chains
                                            Workload{"ManyKeys", 200000, 50, 50, 5, 10, 3, 200},      // many chains
                                            Workload{"HugeKeys", 60000, 100000, kAnyTag + 1, 1ULL << 32, 3, 1, 300},
