@@ -362,16 +362,21 @@ TEST_F(SessionLayerTest, ReplayedHelloIsRefusedCountedAndHarmless)
     const std::size_t n = write_hello(attempt, b->name(), ghost, 0, hello);
     connect();   // the link of epoch 1
     testing::SimTransport stranger{world.net, 1099};
-    stranger.stranger(1002, std::span{hello}.first(n));
-    ASSERT_TRUE(world.run_until([&] {
-        stranger.poll(1);
-        return !stranger.stranger_reply().empty();
-    }));
+    unsigned said = 0;
+    while (stranger.stranger_reply().empty() && ++said < 100) {   // every other connection ends by a reset, which may overtake the answer
+        stranger.stranger(1002, std::span{hello}.first(n));
+        world.run_until(
+            [&] {
+                stranger.poll(1);
+                return !stranger.stranger_reply().empty();
+            },
+            std::chrono::milliseconds{100});
+    }
     wire::RejectPacket reject;
     ASSERT_EQ(stranger.stranger_reply().size(), sizeof reject);
     std::memcpy(&reject, stranger.stranger_reply().data(), sizeof reject);
     EXPECT_EQ(reject.reason, wire::RejectReason::kStale);
-    EXPECT_EQ(b->counters.get(Counter::kRefusedHellos), 1u);
+    EXPECT_EQ(b->counters.get(Counter::kRefusedHellos), said);
     a->send(*to_b, 10);
     ASSERT_TRUE(world.run_until([&] { return to_a->received == 2; }));
     EXPECT_EQ(to_a->ups, 1);
