@@ -114,6 +114,8 @@ public:
     [[nodiscard]] bool was_up() const LINNET_REQUIRES(lock) { return was_up_; }   // the lane, at any time
     // Every message handed to send() has been acknowledged.
     [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock);
+    // All that we wait for is the acknowledgement of our goodbye.
+    [[nodiscard]] bool only_goodbye_left() LINNET_EXCLUDES(lock);
     // Eager bytes that the peer may have sent in all (modulo 2^32); carried by every packet. Written by the user of the session, token held.
     std::atomic<std::uint32_t> credit_grant{0};
     // The same from the other side: what we may send. Written by the session.

@@ -34,6 +34,16 @@ wire::PacketHead load_head(std::span<const std::byte> packet) noexcept
 
 bool Session::all_acked() const { return retained_.empty() || !after(last_number_, ack_heard_.load(std::memory_order_relaxed)); }
 
+bool Session::only_goodbye_left()
+{
+    MutexLock guard{lock};
+    TxMessage* m = retained_.front();
+    while (m != nullptr && !after(m->number, ack_heard_.load(std::memory_order_relaxed))) {
+        m = retained_.next(*m);   // acknowledged, and not yet handed back
+    }
+    return m != nullptr && wire::head_of({m->head, m->head_bytes}).kind == wire::PacketKind::kGoodbye;
+}
+
 std::string Session::describe()
 {
     MutexLock guard{lock};

@@ -61,7 +61,7 @@ bool SessionLayer::link_wanted(const Session& s, LinkRole role) const noexcept
 {
     const bool closing = closing_.load(std::memory_order_relaxed);
     if (role == LinkRole::kBulk) {
-        return s.links_[1].wanted;
+        return s.links_[1].wanted && !closing;
     }
     return !s.all_acked() || (s.was_up_ && !closing);
 }
@@ -551,6 +551,12 @@ void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole rol
     }
     if (was_up) {
         link_lost(*s, port, role);
+    }
+    // The peer has heard our goodbye and left, or left by itself; only the acknowledgement is lost. Nobody is there to be called for it, and whether the
+    // network would say so is its affair (ICMP is filtered and limited).
+    if (was_up && role == LinkRole::kLane && why == Status::kClosed && s->only_goodbye_left()) {
+        end_session(*s, Status::kPeerDown, text, Ending::kQuiet);
+        return;
     }
     link_failed(*s, role, was_up, why, text);
 }

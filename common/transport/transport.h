@@ -94,8 +94,9 @@ public:
     virtual HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept = 0;
     // Packets may be sent from now on.
     virtual void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept = 0;
-    // The last call for this link. Also ends an attempt that never came up (`up` false). `why`: kPeerDown reset or end of stream, kUnreachable,
-    // kRefused (nobody listens, or rejected), kTimedOut, kProtocol, kNoDescriptors, kIo. `text` says it for people: interface, addresses, errno.
+    // The last call for this link. Also ends an attempt that never came up (`up` false). `why`: kPeerDown reset or end of stream, kClosed the
+    // peer ended a link that was up, or its process is gone, and no network broke it (only transports that can tell say so), kUnreachable, kRefused
+    // (nobody listens, or rejected), kTimedOut, kProtocol, kNoDescriptors, kIo. `text` says it for people: interface, addresses, errno.
     virtual void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept = 0;
     // After a send that was short or left bytes unwritten: everything taken is written, and the link takes packets again.
     virtual void on_writable(PeerId peer, LinkRole role) noexcept = 0;

@@ -207,7 +207,7 @@ TEST_P(FrameLink, RejectedConfirmEndsBothSides)
     EXPECT_FALSE(b->sink.downs[0].up);
     ASSERT_EQ(a->sink.downs.size(), 1u);
     EXPECT_TRUE(a->sink.downs[0].up);
-    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kClosed);
 }
 
 TEST_P(FrameLink, AttemptGivenUpAfterItsHelloEndsTheAcceptorsSideToo)
@@ -312,7 +312,7 @@ TEST_P(FrameLink, GoodbyeThatWasLostIsTheAnswerToTheNextFrame)
     send(link, eager(1, 10));
     pass(milliseconds{10});
     ASSERT_EQ(a->sink.downs.size(), 1u);
-    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kClosed);
     EXPECT_TRUE(a->sink.downs[0].up);
 }
 
@@ -353,7 +353,7 @@ TEST_P(FrameLink, RefusedPortEndsALinkAndAnUnreachableHostDoesNot)
     a->port->evidence.emplace_back(kB, ECONNREFUSED);
     pass(milliseconds{5});
     ASSERT_EQ(a->sink.downs.size(), 1u);
-    EXPECT_EQ(a->sink.downs[0].why, Status::kPeerDown);
+    EXPECT_EQ(a->sink.downs[0].why, Status::kClosed);
 }
 
 TEST_P(FrameLink, UnknownFramesAreAnsweredOnlySoOften)

@@ -32,6 +32,7 @@ SimFaults random_faults(std::mt19937_64& random)
     f.batch_max = static_cast<unsigned>(pick(1, 3, 64));
     f.split = static_cast<double>(pick(0, 50, 100)) / 100;
     f.lag = static_cast<double>(pick(0, 0, 30, 90)) / 100;
+    f.tells_close = pick(0, 1) != 0;
     f.no_resource = static_cast<double>(pick(0, 0, 0, 30)) / 100;
     f.unreachable = static_cast<double>(pick(0, 0, 0, 30)) / 100;
     f.timed_out = static_cast<double>(pick(0, 0, 0, 20)) / 100;

@@ -60,6 +60,7 @@ void SimNet::sever(Conn& c, int side)
     other.wire.clear();
     other.in_flight = 0;
     if (other.stage != Stage::kGone && other.break_at == TimePoint::max()) {
+        other.left = faults.tells_close && other.stage == Stage::kUp;
         other.eof = chance(0.5);   // an orderly end lets what was sent before come through, a reset does not
         other.break_at = other.eof ? std::max(mine.last_at, clock_.now()) : clock_.now() + Nanos{static_cast<std::int64_t>(below(1'000'000))};
     }
@@ -436,6 +437,7 @@ unsigned SimTransport::poll_end(Conn& c, int side)
         const TimePoint now = net_.clock_.now();
         if (now >= e.break_at && !(e.eof && !c.end[1 - side].wire.empty())) {
             what = What::kFail;
+            why = e.left ? Status::kClosed : why;
         } else if (e.stage == Stage::kConnecting) {
             if (now < e.due) {
                 return 0;

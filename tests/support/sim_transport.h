@@ -32,6 +32,7 @@ struct SimFaults {
     double no_resource{0};                             // probabilities, per connect():
     double unreachable{0};
     double timed_out{0};
+    bool tells_close{false};                           // an end that a peer made is told from a break of the network
     double hang{0};                                    // the hello is swallowed; nothing ever comes
 };
 
@@ -77,6 +78,7 @@ private:
         Status outcome{Status::kOk};             // of connecting
         TimePoint break_at{TimePoint::max()};
         bool eof{false};                         // break_at lets earlier bytes through
+        bool left{false};                        // the other side ended it
         // outgoing
         std::deque<Borrowed> unsent;             // pointers
         bool tell_writable{false};

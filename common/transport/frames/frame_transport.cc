@@ -363,7 +363,7 @@ unsigned FrameTransport::take_evidence() noexcept
             } else if (e.error == ECONNREFUSED) {   // other errors may pass: an interface that is down for a moment
                 const std::string text = describe(*link, "nobody is there any more", e.error);
                 gone(*link);
-                end_link(*link, true, Status::kPeerDown, text);
+                end_link(*link, true, link->up() ? Status::kClosed : Status::kPeerDown, text);
             }
         }
     }

@@ -544,7 +544,7 @@ void FrameTransport::reset_arrived(Channel& ch, std::span<const std::byte> frame
     if (link != nullptr && link->peer_wire_id != 0 && link->peer_wire_id == head.connection.get()) {
         const std::string text = describe(*link, "closed by the peer", 0);
         gone(*link);
-        end_link(*link, true, Status::kPeerDown, text);
+        end_link(*link, true, link->up() ? Status::kClosed : Status::kPeerDown, text);
     }
 }
 

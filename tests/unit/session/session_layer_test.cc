@@ -430,6 +430,43 @@ TEST_F(SessionLayerTest, LostAcknowledgementOfAGoodbyeIsNoError)
     EXPECT_TRUE(b->lines().empty());
 }
 
+// A transport over datagrams tells that the peer left. The host that it left may say nothing, or late, to whoever calls there again.
+TEST_F(SessionLayerTest, LostAcknowledgementOfAGoodbyeIsNotWaitedForWhenThePeerHasLeft)
+{
+    connect();
+    a->takes_back = true;
+    a->send(*to_b, 10);   // acknowledged, but handed back late
+    world.run_for(std::chrono::milliseconds{200});
+    world.net.faults.tells_close = true;
+    world.net.faults.window = 30;   // b's last acknowledgement is stuck
+    a->layer.set_closing();
+    b->send(*to_a, 2000);
+    a->goodbye(*to_b);
+    ASSERT_TRUE(world.run_until([&] { return to_a->downs != 0; }));
+    world.net.faults.hang = 1;
+    b->layer.shutdown();
+    ASSERT_TRUE(world.run_until([&] { return a->outstanding() == 0; }, std::chrono::milliseconds{100}));
+    EXPECT_EQ(to_b->downs, 1);
+    EXPECT_TRUE(a->lines().empty());
+    EXPECT_TRUE(b->lines().empty());
+}
+
+// What is more than a goodbye is told again, also to a peer that ended the link.
+TEST_F(SessionLayerTest, ClosingOpensAgainForMessagesThatAreNotAcknowledged)
+{
+    connect();
+    world.net.faults.tells_close = true;
+    world.net.faults.window = 30;
+    a->send(*to_b, 2000);
+    a->layer.set_closing();
+    a->goodbye(*to_b);
+    world.net.faults.timed_out = 1;
+    b->transport.shutdown();
+    world.run_for(std::chrono::seconds{1});
+    EXPECT_EQ(to_b->downs, 0);
+    EXPECT_EQ(a->outstanding(), 2u);
+}
+
 TEST_F(SessionLayerTest, PeerGivenUpWhileItsMessageArrivesIsLeftAtOnce)
 {
     for (const double split : {0.0, 1.0}) {
