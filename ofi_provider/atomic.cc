@@ -66,6 +66,7 @@ int valid(linnet_atomic_form_t form, fi_datatype type, fi_op op, std::size_t* co
 
 ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
 {
+    const Settles after{source_};
     const bool fetches = call.form != LINNET_ATOMIC_APPLY;
     if (!enabled_ || !may(fetches ? FI_READ : FI_WRITE)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;

@@ -77,6 +77,7 @@ bool Counter::poll() noexcept
 std::uint64_t Counter::read(fid_cntr* f) noexcept
 {
     Counter& c = of(f);
+    c.returned();
     c.progress();
     c.seen_.store(c.changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
     c.emptied();

@@ -153,6 +153,7 @@ ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) n
         return -FI_EINVAL;
     }
     if (count == 0 || !cq.has_events()) {
+        cq.returned();
         cq.progress(true);
     }
     const ssize_t n = cq.take(to, count, from);

@@ -84,27 +84,33 @@ fid_domain* Fabric::open_domain(const char*) noexcept   // all are called the sa
     return domains.empty() ? nullptr : domains.front();
 }
 
+namespace {
+// A step of fi_trywait(3) for one object.
+int step_of_wait(struct fid* f, int (Waitable::*step)(const std::function<bool()>&), bool first)
+{
+    switch (f->fclass) {
+        case FI_CLASS_CQ: {
+            Cq& cq = object<Cq, fid_cq>(f);
+            return (cq.*step)([&] { return cq.has_events(); });
+        }
+        case FI_CLASS_CNTR: {
+            Counter& c = object<Counter, fid_cntr>(f);
+            return (c.*step)([&] { return c.has_events(); });
+        }
+        case FI_CLASS_EQ: return first ? object<Eq, fid_eq>(f).try_wait() : FI_SUCCESS;
+        default: return -FI_ENOSYS;
+    }
+}
+}   // namespace
+
 int Fabric::try_wait(fid_fabric*, struct fid** fids, int count) noexcept
 {
     return guarded([&] {
-        for (int i = 0; i < count; ++i) {
-            int error = -FI_ENOSYS;
-            switch (fids[i]->fclass) {
-                case FI_CLASS_CQ: {
-                    Cq& cq = object<Cq, fid_cq>(fids[i]);
-                    error = cq.try_wait([&] { return cq.has_events(); });
-                    break;
+        for (const auto step : {&Waitable::look, &Waitable::lend}) {
+            for (int i = 0; i < count; ++i) {
+                if (const int error = step_of_wait(fids[i], step, step == &Waitable::look); error != FI_SUCCESS) {
+                    return error;
                 }
-                case FI_CLASS_CNTR: {
-                    Counter& c = object<Counter, fid_cntr>(fids[i]);
-                    error = c.try_wait([&] { return c.has_events(); });
-                    break;
-                }
-                case FI_CLASS_EQ: error = object<Eq, fid_eq>(fids[i]).try_wait(); break;
-                default: break;
-            }
-            if (error != FI_SUCCESS) {
-                return error;
             }
         }
         return FI_SUCCESS;

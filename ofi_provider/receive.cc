@@ -15,6 +15,7 @@ bool refused(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE ||
 
 ssize_t Endpoint::receive(const RecvCall& call) noexcept
 {
+    const Settles after{source_};
     if (!enabled_ || !receives_messages_) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
@@ -200,6 +201,7 @@ void Endpoint::report_receive(const RecvOperation& op, const linnet_result_t& re
 
 ssize_t Endpoint::cancel(void* context) noexcept
 {
+    const Settles after{source_};
     RecvOperation* found = nullptr;
     {
         const std::lock_guard guard{posted_lock_};

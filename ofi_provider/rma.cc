@@ -44,6 +44,7 @@ SendOperation* Endpoint::begin(void* user, std::uint64_t flags, bool silent, std
 
 ssize_t Endpoint::write(const RmaCall& call) noexcept
 {
+    const Settles after{source_};
     const linnet_peer_t peer = peers_.get(call.to);
     if (!enabled_ || !may(FI_WRITE)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
@@ -66,6 +67,7 @@ ssize_t Endpoint::write(const RmaCall& call) noexcept
 
 ssize_t Endpoint::read(const RmaCall& call) noexcept
 {
+    const Settles after{source_};
     const linnet_peer_t peer = peers_.get(call.to);
     if (!enabled_ || !may(FI_READ)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
@@ -86,6 +88,7 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
 
 int Endpoint::expose(Region& region)
 {
+    const Settles after{source_};
     const std::uint64_t access = (may(FI_REMOTE_READ) ? FI_REMOTE_READ : 0) | (may(FI_REMOTE_WRITE) ? FI_REMOTE_WRITE : 0);
     return region.expose(source_, access, (caps_ & FI_RMA_EVENT) != 0);
 }

@@ -29,6 +29,7 @@ bool retry(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s
 
 ssize_t Endpoint::send(const SendCall& call) noexcept
 {
+    const Settles after{source_};
     if (!enabled_ || !sends_messages_) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }

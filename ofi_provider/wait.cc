@@ -31,24 +31,68 @@ int milliseconds_until(Clock::time_point deadline)
 }
 }   // namespace
 
+// Why no wake-up is lost.
+//
+// A sleeper uses its bed, looks at what there is, arms the contexts, looks once more, and sleeps. Who delivers makes ready() true, takes the use of the
+// beds, and rings the bell of each that was used. All of these are sequentially consistent, so either the sleeper sees what was delivered, or its use came
+// before the taking; then the bell is rung by this deliverer, or was by another since, and stays so until it is silenced. Who silences a bell?
+//
+// - Our own bed: a thread that begins to watch, when nobody sleeps there, under rest_lock_. The others in rest() are not in the bed: each used it and looked
+//   while a watcher was there, under rest_lock_ too, so that what is delivered after that look rings the bell within the term of this watcher, who leaves
+//   for it, and wakes them. A watcher that leaves for another reason (its time is over, a context has something to do) wakes them just the same, and
+//   they look again before one of them watches and silences what may have been rung meanwhile.
+// - The lent bed: fi_trywait(), while other threads of the application may sleep there. It uses the bed after that and looks: if there is anything, it
+//   rings again for them. If there is nothing, what the bell was rung for has been taken, and for what comes next it is rung, because the bed is used.
+//   (A change of a counter is taken by whoever reads it: threads that wait in one descriptor for different values must not read it for each other.)
+//
+// Contexts: a call into one disarms its descriptor, for all that sleep on it, and the thread that calls looks at `armed_` afterwards. A sleeper sets it before
+// it arms. If its arming came before the call, or during it, the caller sees that, and arms again or wakes everybody whose bed is used; if after, nothing was
+// undone. Between two such threads the one that takes `armed_` does it for both: it sets it again before it arms, and who calls after that
+// finds it set. An arming that fails disarmed the context, too, and wakes everybody.
+
 // ---- Source ----
 
 unsigned Source::progress(bool idle) noexcept
 {
     const unsigned n = linnet_progress(context_, 0, idle ? unsigned{LINNET_MAY_YIELD} : 0);
-    if (armed_.load(std::memory_order_seq_cst) && armed_.exchange(false, std::memory_order_seq_cst)) {
-        const std::lock_guard guard{lock_};
-        for (Waitable* w : sleepers_) {
-            w->wake();
-        }
-    }
+    settle();
     return n;
 }
 
 bool Source::arm() noexcept
 {
-    armed_.store(true, std::memory_order_seq_cst);   // before it is: who makes progress right after must see it
-    return linnet_wait_fd_arm(context_) == LINNET_OK;
+    armed_.store(true, std::memory_order_seq_cst);   // before it is: who calls right after must see it
+    if (linnet_wait_fd_arm(context_) == LINNET_OK) {
+        return true;
+    }
+    const std::lock_guard guard{lock_};
+    wake_all();
+    return false;
+}
+
+// If nobody sleeps on it any more it costs nothing from now on.
+void Source::arm_again() noexcept
+{
+    if (!armed_.exchange(false, std::memory_order_seq_cst)) {
+        return;
+    }
+    const std::lock_guard guard{lock_};
+    if (std::none_of(sleepers_.begin(), sleepers_.end(), [](const Waitable* w) { return w->asleep(); })) {
+        return;
+    }
+    armed_.store(true, std::memory_order_seq_cst);
+    if (linnet_wait_fd_arm(context_) != LINNET_OK) {
+        wake_all();
+    }
+}
+
+// Under lock_. They arm it again, when they have looked.
+void Source::wake_all() noexcept
+{
+    armed_.store(false, std::memory_order_seq_cst);
+    for (Waitable* w : sleepers_) {
+        w->wake();
+    }
 }
 
 void Source::attach(Waitable& w)
@@ -61,6 +105,52 @@ void Source::detach(Waitable& w) noexcept
 {
     const std::lock_guard guard{lock_};
     sleepers_.erase(std::remove(sleepers_.begin(), sleepers_.end(), &w), sleepers_.end());
+}
+
+// ---- Bed ----
+
+int Bed::open() noexcept
+{
+    set_ = ::epoll_create1(EPOLL_CLOEXEC);
+    bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return set_ >= 0 && bell_ >= 0 && add(bell_) ? FI_SUCCESS : -errno;
+}
+
+Bed::~Bed()
+{
+    for (const int fd : {set_, bell_}) {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+    }
+}
+
+bool Bed::add(int descriptor) noexcept
+{
+    epoll_event e{};
+    e.events = EPOLLIN;
+    return set_ < 0 || ::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &e) == 0;
+}
+
+void Bed::remove(int descriptor) noexcept
+{
+    if (set_ >= 0) {
+        ::epoll_ctl(set_, EPOLL_CTL_DEL, descriptor, nullptr);
+    }
+}
+
+void Bed::ring() noexcept
+{
+    const std::uint64_t one = 1;
+    if (bell_ >= 0) {
+        [[maybe_unused]] const ssize_t n = ::write(bell_, &one, sizeof one);   // full is loud enough
+    }
+}
+
+void Bed::silence() noexcept
+{
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t n = ::read(bell_, &count, sizeof count);
 }
 
 // ---- Waitable ----
@@ -77,12 +167,11 @@ int Waitable::open(fi_wait_obj kind) noexcept
     if (!can_sleep()) {
         return FI_SUCCESS;
     }
-    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    bell_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    epoll_event e{};
-    e.events = EPOLLIN;
-    if (epoll_ < 0 || bell_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, bell_, &e) != 0) {
-        return -errno;
+    if (const int error = ours_.open(); error != FI_SUCCESS) {
+        return error;
+    }
+    if (const int error = kind == FI_WAIT_FD ? lent_.open() : FI_SUCCESS; error != FI_SUCCESS) {
+        return error;
     }
     if (kind != FI_WAIT_MUTEX_COND) {
         return FI_SUCCESS;
@@ -102,18 +191,13 @@ void Waitable::close() noexcept
 {
     if (signaller_.joinable()) {
         stopping_.store(true, std::memory_order_seq_cst);
-        ring();
+        ours_.ring();
         signaller_.join();
     }
 }
 
 Waitable::~Waitable()
 {
-    for (const int fd : {epoll_, bell_}) {
-        if (fd >= 0) {
-            ::close(fd);
-        }
-    }
     ::pthread_mutex_destroy(&mutex_);
     ::pthread_cond_destroy(&cond_);
 }
@@ -121,7 +205,7 @@ Waitable::~Waitable()
 int Waitable::get_wait(void* arg) noexcept
 {
     if (kind_ == FI_WAIT_FD) {
-        *static_cast<int*>(arg) = epoll_;
+        *static_cast<int*>(arg) = lent_.descriptor();
         return FI_SUCCESS;
     }
     if (kind_ == FI_WAIT_MUTEX_COND) {
@@ -141,16 +225,14 @@ int Waitable::add_source(Source& source)
     }
     if (can_sleep()) {
         int fd = -1;
-        epoll_event e{};
-        e.events = EPOLLIN;
-        if (linnet_wait_fd(source.context(), &fd) != LINNET_OK || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e) != 0) {
+        if (linnet_wait_fd(source.context(), &fd) != LINNET_OK || !ours_.add(fd) || !lent_.add(fd)) {
             LINNET_FI_WARN(FI_LOG_CQ, "cannot wait for the descriptor of an endpoint\n");
             return -FI_EOTHER;
         }
         source.attach(*this);
     }
     sources_.push_back({&source, 1});
-    ring();   // who sleeps arms this one too
+    wake();   // who sleeps arms this one too
     return FI_SUCCESS;
 }
 
@@ -163,7 +245,8 @@ void Waitable::remove_source(Source& source) noexcept
     }
     int fd = -1;
     if (can_sleep() && linnet_wait_fd(source.context(), &fd) == LINNET_OK) {
-        ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+        ours_.remove(fd);
+        lent_.remove(fd);
         source.detach(*this);
     }
     sources_.erase(at);
@@ -187,27 +270,10 @@ unsigned Waitable::progress(bool idle) noexcept
     return n;
 }
 
-void Waitable::ring() noexcept
-{
-    const std::uint64_t one = 1;
-    if (bell_ >= 0) {
-        [[maybe_unused]] const ssize_t n = ::write(bell_, &one, sizeof one);   // full is loud enough
-    }
-}
-
-void Waitable::drain_bell() noexcept
-{
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t n = ::read(bell_, &count, sizeof count);
-}
-
 void Waitable::wake() noexcept
 {
-    const auto was = [](std::atomic<bool>& flag) { return flag.load(std::memory_order_seq_cst) && flag.exchange(false, std::memory_order_seq_cst); };
-    const bool sleeping = was(sleeping_);
-    if (was(lent_) || sleeping) {
-        ring();
-    }
+    ours_.wake();
+    lent_.wake();
 }
 
 void Waitable::emptied() noexcept
@@ -217,7 +283,7 @@ void Waitable::emptied() noexcept
     }
 }
 
-// For who has said that the bell be rung: then a look at everything. Who delivers does it the other way round, so one of the two sees the other.
+// For who uses a bed: a look at everything.
 bool Waitable::arm(const std::function<bool()>& ready)
 {
     if (ready()) {
@@ -238,7 +304,7 @@ void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
 {
     std::unique_lock guard{rest_lock_};
     if (watched_) {
-        sleeping_.store(true, std::memory_order_seq_cst);   // what the watcher waits for may be another thing, and be there by now
+        ours_.use();   // what the watcher waits for may be another thing, and be there by now
         if (ready()) {
             return;
         }
@@ -251,17 +317,17 @@ void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
         return;
     }
     watched_ = true;
-    drain_bell();
-    sleeping_.store(true, std::memory_order_seq_cst);
+    ours_.silence();
+    ours_.use();
     guard.unlock();
     if (arm(ready)) {
-        pollfd p{epoll_, POLLIN, 0};
+        pollfd p{ours_.descriptor(), POLLIN, 0};
         ::poll(&p, 1, milliseconds_until(deadline));
     }
     guard.lock();
     watched_ = false;
     ++leaves_;
-    sleeping_.store(false, std::memory_order_seq_cst);
+    ours_.unuse();
     left_.notify_all();
 }
 
@@ -282,29 +348,27 @@ void Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& re
     progress();
 }
 
-int Waitable::try_wait(const std::function<bool()>& ready)
+int Waitable::look(const std::function<bool()>& ready)
 {
     if (!can_sleep()) {
         return -FI_EINVAL;
     }
-    if (kind_ == FI_WAIT_MUTEX_COND) {   // the signaller sleeps in the descriptors; the application waits for it
-        progress();
-        if (ready()) {
-            return -FI_EAGAIN;
-        }
-        signalled_.store(false, std::memory_order_release);
-        return FI_SUCCESS;
-    }
     progress();
-    if (ready()) {
-        return -FI_EAGAIN;
+    return ready() ? -FI_EAGAIN : FI_SUCCESS;
+}
+
+int Waitable::lend(const std::function<bool()>& ready)
+{
+    if (kind_ != FI_WAIT_FD) {   // with FI_WAIT_MUTEX_COND the signaller sleeps in the descriptors; the application waits for it
+        signalled_.store(false, std::memory_order_release);
+        return ready() ? -FI_EAGAIN : FI_SUCCESS;
     }
-    drain_bell();
-    lent_.store(true, std::memory_order_seq_cst);
+    lent_.silence();
+    lent_.use();
     if (arm(ready)) {
         return FI_SUCCESS;
     }
-    ring();   // another thread may sleep on the descriptor, for what this one takes a part of
+    lent_.ring();   // another thread may sleep there, for what this one takes a part of
     return -FI_EAGAIN;
 }
 
@@ -320,9 +384,9 @@ void Waitable::run_signaller()
         }
         // Under the application's mutex: it is inside pthread_cond_wait(), or has not yet asked fi_trywait().
         ::pthread_mutex_lock(&mutex_);
+        signalled_.store(true, std::memory_order_release);
         ::pthread_cond_broadcast(&cond_);
         ::pthread_mutex_unlock(&mutex_);
-        signalled_.store(true, std::memory_order_release);
         for (int i = 0; i < 100 && signalled_.load(std::memory_order_acquire) && ready() && !stopping_.load(std::memory_order_relaxed); ++i) {
             std::this_thread::sleep_for(kSignallerPause);
         }

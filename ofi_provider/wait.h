@@ -9,12 +9,13 @@
 // Blocking       sleep() alone.
 // Failure        open() returns an fi_errno; the rest cannot fail.
 //
-// How a sleeper is woken: the descriptor is an epoll set of the descriptors of all contexts that feed it, and a bell, an eventfd. A thread that
-// makes progress for a context wakes the others that sleep on it, because the context's descriptor is armed no more then, and they arm
-// it again; and who delivers a completion rings the bell of its queue. Both only when somebody sleeps.
+// How a sleeper is woken: it sleeps in a bed, an epoll set of the descriptors of all contexts that feed its object, and a bell, an eventfd. Who delivers
+// a completion rings the bells of its object, and who makes a context progress or posts to it, which disarms the descriptor of the context for everybody,
+// arms it again or rings for all that sleep on it. Both only when somebody may sleep. There are two beds: one for threads inside our blocking calls, and
+// one that is lent to the application (FI_WAIT_FD), so that neither silences a bell that rings for the other. wait.cc has why no wake-up is lost.
 //
-// Of several threads that sleep, one, the watcher, sleeps in the descriptor, and the others until it leaves, for whatever reason: then all of them
-// look at what is there, and the first that still has to sleep watches next. Only who begins to watch drains the bell.
+// Of several threads that sleep in our own bed, one, the watcher, sleeps in the descriptor, and the others until it leaves, for whatever reason: then all
+// of them look at what is there, and the first that still has to sleep watches next. Only who begins to watch drains the bell.
 #pragma once
 
 #include <pthread.h>
@@ -40,16 +41,71 @@ public:
     [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
     // Runs completions. The number of events. With `idle` the caller found nothing, and gives way when others want the core.
     unsigned progress(bool idle = false) noexcept;
-    // Make the descriptor of the context ready to sleep on, for `who`. False: there is something to do first.
+    // Make the descriptor of the context ready to sleep on. False: there is something to do first, and who slept on it is woken.
     bool arm() noexcept;
+    // After every call that may have disarmed the descriptor: it is armed again if anybody sleeps on it.
+    void settle() noexcept
+    {
+        if (armed_.load(std::memory_order_seq_cst)) {
+            arm_again();
+        }
+    }
     void attach(Waitable& w);
     void detach(Waitable& w) noexcept;
 
 private:
+    void arm_again() noexcept;
+    void wake_all() noexcept;
+
     linnet_context_t* context_{nullptr};
     std::atomic<bool> armed_{false};
     std::mutex lock_;
     std::vector<Waitable*> sleepers_;   // guarded by lock_: all that may sleep on this context
+};
+
+// settle() at the end of a call that posts.
+class Settles {
+public:
+    explicit Settles(Source& source) noexcept : source_{source} {}
+    Settles(const Settles&) = delete;
+    Settles& operator=(const Settles&) = delete;
+    ~Settles() { source_.settle(); }
+
+private:
+    Source& source_;
+};
+
+// Where threads sleep: a descriptor to poll, which is readable when a context that was added is, or the bell has been rung.
+class Bed {
+public:
+    Bed() = default;
+    Bed(const Bed&) = delete;
+    Bed& operator=(const Bed&) = delete;
+    ~Bed();
+    // A negative fi_errno, or 0.
+    int open() noexcept;
+    [[nodiscard]] int descriptor() const noexcept { return set_; }
+    bool add(int descriptor) noexcept;
+    void remove(int descriptor) noexcept;
+
+    // Somebody is about to sleep here; says so before the last look at what there is.
+    void use() noexcept { used_.store(true, std::memory_order_seq_cst); }
+    void unuse() noexcept { used_.store(false, std::memory_order_seq_cst); }
+    [[nodiscard]] bool used() const noexcept { return used_.load(std::memory_order_seq_cst); }
+    // Wakes all that sleep here, if anybody does.
+    void wake() noexcept
+    {
+        if (used() && used_.exchange(false, std::memory_order_seq_cst)) {
+            ring();
+        }
+    }
+    void ring() noexcept;
+    void silence() noexcept;
+
+private:
+    int set_{-1};
+    int bell_{-1};
+    std::atomic<bool> used_{false};   // since the bell was rung last
 };
 
 class Waitable {
@@ -75,10 +131,15 @@ public:
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
     // the bell has been armed, under a lock: it calls nothing of this class.
     void sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
-    // fi_trywait(3): 0: the application may sleep on the wait object; -FI_EAGAIN.
-    int try_wait(const std::function<bool()>& ready);
+    // fi_trywait(3), in two steps, since what is done for one object must not undo what was for another: first for all of them, something is there
+    // already; then for each, 0: the application may sleep on the wait object; -FI_EAGAIN.
+    int look(const std::function<bool()>& ready);
+    int lend(const std::function<bool()>& ready);
+    // A thread of the application looks by itself: what was lent is taken back, and who sleeps there asks again.
+    void returned() noexcept { lent_.wake(); }
     // Something was delivered: wake who sleeps.
     void wake() noexcept;
+    [[nodiscard]] bool asleep() const noexcept { return ours_.used() || lent_.used(); }
     // The application has taken what was there.
     void emptied() noexcept;
 
@@ -92,8 +153,6 @@ protected:
 private:
     bool arm(const std::function<bool()>& ready);
     void rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
-    void drain_bell() noexcept;
-    void ring() noexcept;
     void run_signaller();
 
     struct Fed {
@@ -102,10 +161,8 @@ private:
     };
 
     fi_wait_obj kind_{FI_WAIT_NONE};
-    int epoll_{-1};
-    int bell_{-1};
-    std::atomic<bool> sleeping_{false};   // in rest()
-    std::atomic<bool> lent_{false};       // the descriptor, to an application that asked fi_trywait() and was not woken since
+    Bed ours_;                            // of threads in rest()
+    Bed lent_;                            // to the application: FI_WAIT_FD
     std::mutex rest_lock_;                // lock order: before nothing of ours
     std::condition_variable left_;        // a watcher has left
     bool watched_{false};                 // guarded by rest_lock_, as is the next

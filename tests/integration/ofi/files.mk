@@ -18,6 +18,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/region.h \
     integration/ofi/rma_test.cc \
     integration/ofi/transfer_test.cc \
+    integration/ofi/waiting_test.cc \
     integration/ofi/wrong_use_test.cc \
     support/net_namespace.cc \
     support/net_namespace.h
