@@ -34,7 +34,8 @@ Region::Region(Domain& domain, const fi_mr_attr& attr, std::uint64_t own_key)
     ++domain_.users;
 }
 
-bool Region::remote() const noexcept { return (access_ & kRemoteAccess) != 0; }
+// One of no bytes has a key, and nobody needs it: operations on nothing look at none.
+bool Region::remote() const noexcept { return (access_ & kRemoteAccess) != 0 && bytes_ != 0; }
 
 int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid_mr** out)
 {
@@ -48,8 +49,8 @@ int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid
         return refuse("access", attr.access, -FI_EOPNOTSUPP);
     }
     const bool remote = (attr.access & kRemoteAccess) != 0;
-    if (remote && (attr.iov_count != 1 || attr.mr_iov[0].iov_len == 0)) {
-        return refuse("several buffers, or none; pieces", attr.iov_count, -FI_EINVAL);
+    if (remote && attr.iov_count != 1) {
+        return refuse("several buffers; pieces", attr.iov_count, -FI_EINVAL);
     }
     Domain& domain = object<Domain, fid_domain>(f);
     if (!domain.own_keys() && attr.requested_key == FI_KEY_NOTAVAIL) {

@@ -383,7 +383,6 @@ TEST(LinnetRma, KeysAreUniqueAndRegionsComeAndGo)
             ASSERT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_READ, 0, 42, 0, &first, nullptr), 0);
             EXPECT_EQ(fi_mr_key(first), 42u);
             EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_REMOTE_READ, 0, 42, 0, &second, nullptr), -FI_ENOKEY);
-            EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 0, FI_REMOTE_READ, 0, 43, 0, &second, nullptr), -FI_EINVAL);
             EXPECT_EQ(fi_close(&first->fid), 0);
             n.connect(other);
             other.meet();
@@ -476,6 +475,16 @@ TEST(LinnetRma, TheOwnerNeedNotCall)
 }
 
 // Rows of every operation at once, more than may be open: -FI_EAGAIN passes, and all end.
+// What a process that contributes no memory registers.
+TEST(Rma, RegionOfNoBytesTakesNoBytes)
+{
+    with_memory(rma(), 0, [](Node& n, const Where& there) {
+        int context = 0;
+        n.post([&] { return fi_write(n.ep, nullptr, 0, nullptr, n.peer, there.at(0), there.key, &context); });
+        EXPECT_EQ(n.next(n.tx).op_context, &context);
+    });
+}
+
 TEST(Rma, ManyAtOnceAllEnd)
 {
     with_memory(rma(), 1u << 20, [](Node& n, const Where& there) {
