@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "sys/error.h"
+#include "sys/plain_call.h"
 #include "sys/system_clock.h"
 
 namespace linnet {
@@ -60,7 +61,7 @@ unsigned EpollSet::wait(std::span<EpollEvent> events, Nanos timeout) const noexc
     const int room = static_cast<int>(std::min<std::size_t>(events.size(), 1024));
     int n = 0;
     if (timeout <= Nanos::zero()) {
-        n = ::epoll_wait(fd_.get(), events.data(), room, 0);
+        n = plain_epoll_look(fd_.get(), events.data(), room);
     } else if (timeout == kForever) {
         n = ::epoll_wait(fd_.get(), events.data(), room, -1);
     } else if (fine_) {

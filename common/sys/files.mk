@@ -34,6 +34,7 @@ liblinnet_sys_la_SOURCES = \
     sys/net_interfaces.h \
     sys/packet_ring.cc \
     sys/packet_ring.h \
+    sys/plain_call.h \
     sys/process.cc \
     sys/process.h \
     sys/process_barrier.cc \

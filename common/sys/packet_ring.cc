@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "sys/flat_pieces.h"
+#include "sys/plain_call.h"
 
 namespace linnet {
 
@@ -222,12 +223,12 @@ PacketRing::Sent PacketRing::send(std::span<const Outgoing> frames) noexcept
     if (frames.size() == 1) {
         FlatPieces<kFlat> flat;
         if (const std::size_t bytes = flat.gather(frames[0].pieces); bytes != 0) {
-            sent.frames = ::send(fd_.get(), flat.data(), bytes, MSG_DONTWAIT) >= 0 ? 1 : 0;
+            sent.frames = plain_sendto(fd_.get(), flat.data(), bytes, MSG_DONTWAIT, nullptr, 0) >= 0 ? 1 : 0;
             sent.error = sent.frames == 1 ? 0 : errno;
             return sent;
         }
         const ::msghdr m = message(frames[0]);
-        sent.frames = ::sendmsg(fd_.get(), &m, MSG_DONTWAIT) >= 0 ? 1 : 0;
+        sent.frames = plain_sendmsg(fd_.get(), &m, MSG_DONTWAIT) >= 0 ? 1 : 0;
         sent.error = sent.frames == 1 ? 0 : errno;
         return sent;
     }

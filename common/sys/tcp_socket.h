@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "sys/fd.h"
 #include "sys/inet_address.h"
+#include "sys/plain_call.h"
 
 namespace linnet {
 
@@ -38,21 +39,21 @@ namespace detail {
 // ---- data ----
 [[nodiscard]] inline IoResult socket_receive(int fd, std::byte* to, std::size_t bytes) noexcept
 {
-    return detail::io_result(::recv(fd, to, bytes, MSG_DONTWAIT));
+    return detail::io_result(plain_recvfrom(fd, to, bytes, MSG_DONTWAIT, nullptr, nullptr));
 }
 [[nodiscard]] inline IoResult socket_receive(int fd, std::span<iovec> pieces) noexcept
 {
-    return detail::io_result(::readv(fd, pieces.data(), static_cast<int>(pieces.size())));
+    return detail::io_result(plain_readv(fd, pieces.data(), static_cast<int>(pieces.size())));
 }
 [[nodiscard]] inline IoResult socket_send(int fd, std::span<const iovec> pieces) noexcept
 {
     if (pieces.size() == 1) {
-        return detail::io_result(::send(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL));
+        return detail::io_result(plain_sendto(fd, pieces[0].iov_base, pieces[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr, 0));
     }
     ::msghdr message{};
     message.msg_iov = const_cast<iovec*>(pieces.data());
     message.msg_iovlen = pieces.size();
-    return detail::io_result(::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+    return detail::io_result(plain_sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 // ---- opening ----

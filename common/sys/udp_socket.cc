@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "sys/flat_pieces.h"
+#include "sys/plain_call.h"
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -111,7 +112,7 @@ constexpr std::size_t kFlat = 1024;
 {
     ssize_t n = 0;
     do {
-        n = ::sendto(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(to.sockaddr.data()), to.bytes);
+        n = plain_sendto(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(to.sockaddr.data()), to.bytes);
     } while (n < 0 && errno == EINTR);
     return {n >= 0 ? 1u : 0u, n >= 0 ? 0 : errno};
 }
@@ -198,7 +199,7 @@ UdpSent udp_send(int fd, std::span<const UdpRunOut> runs) noexcept
         fill(m, runs[0], control);
         ssize_t n = 0;
         do {
-            n = ::sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+            n = plain_sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
         } while (n < 0 && errno == EINTR);
         result.runs = n >= 0 ? 1 : 0;
         result.error = n >= 0 ? 0 : errno;
@@ -232,7 +233,7 @@ UdpReceived udp_receive(int fd, std::span<UdpRunIn> runs) noexcept
         iovec piece;
         ReceiveControl control;
         prepare(m, runs[0], piece, control);
-        const ssize_t n = ::recvmsg(fd, &m, MSG_DONTWAIT);
+        const ssize_t n = plain_recvmsg(fd, &m, MSG_DONTWAIT);
         if (n < 0) {
             result.error = errno;
             return result;
@@ -263,7 +264,7 @@ UdpReceived udp_receive_uncut(int fd, UdpRunIn& run) noexcept
 {
     UdpReceived result;
     socklen_t length = sizeof run.from.sockaddr;
-    const ssize_t n = ::recvfrom(fd, run.buffer, run.room, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(run.from.sockaddr.data()), &length);
+    const ssize_t n = plain_recvfrom(fd, run.buffer, run.room, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(run.from.sockaddr.data()), &length);
     if (n < 0) {
         result.error = errno;
         return result;
