@@ -52,6 +52,7 @@ typedef struct mtl_linnet_op {
     opal_convertor_t *convertor;    /* for data behind pack and unpack functions */
     int source;                     /* receives: as asked for */
     bool receives;
+    bool buffered;                  /* sends: of MPI_Bsend */
     volatile bool active;           /* between the start and the completion: linnet_cancel() may be asked */
     bool pack_failed;               /* the convertor gave less than its size: the message is wrong, and the request says so */
     void *bounce;                   /* receives of what the convertor cannot unpack in pieces: the packed message */
@@ -117,6 +118,10 @@ int mtl_linnet_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_
                     struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode);
 int mtl_linnet_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest, int tag,
                      struct opal_convertor_t *convertor, mca_pml_base_send_mode_t mode, bool blocking, mca_mtl_request_t *mtl_request);
+
+/* Before a call tells that a message is here: run what completed before it came. A program may have learned from that message that its buffered sends
+ * are received, and pml cm looks for room in their buffer before it calls us. */
+void mtl_linnet_settle(void);
 
 /* recv.c */
 int mtl_linnet_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src, int tag,

@@ -47,6 +47,7 @@ int mtl_linnet_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicato
     }
     *flag = found == LINNET_OK;
     if (found == LINNET_OK) {
+        mtl_linnet_settle();
         status_from(&result, status);
         return OMPI_SUCCESS;
     }
@@ -81,6 +82,7 @@ int mtl_linnet_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicat
         ompi_message_return(out);
         return found == LINNET_ERR_NOT_FOUND ? OMPI_SUCCESS : mtl_linnet_mpi_error(found);
     }
+    mtl_linnet_settle();
     out->comm = comm;
     out->req_ptr = claimed;
     out->peer = (int)(uint32_t)result.immediate;

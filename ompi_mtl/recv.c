@@ -74,6 +74,7 @@ int mtl_linnet_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
         opal_progress();
     }
     if (status != LINNET_IN_PROGRESS) {
+        mtl_linnet_settle();
         finish(op, status);
     }
     return OMPI_SUCCESS;
@@ -100,6 +101,7 @@ int mtl_linnet_imrecv(struct mca_mtl_base_module_t *mtl, struct opal_convertor_t
         opal_progress();
     }
     if (status != LINNET_IN_PROGRESS) {
+        mtl_linnet_settle();
         finish(op, status);
     }
     return OMPI_SUCCESS;

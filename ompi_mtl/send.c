@@ -5,10 +5,26 @@
 
 #include "opal/runtime/opal_progress.h"
 
+/* Sends of MPI_Bsend under way: Open MPI holds their memory until they complete. */
+static uint32_t buffered_sends;
+
+void mtl_linnet_settle(void)
+{
+    static __thread bool settling;   /* a completion may receive again */
+
+    if (OPAL_LIKELY(__atomic_load_n(&buffered_sends, __ATOMIC_RELAXED) == 0) || settling) {
+        return;
+    }
+    settling = true;
+    (void)linnet_progress(mtl_linnet_module.context, 0, 0);
+    settling = false;
+}
+
 /* Give the request to Open MPI: it may be freed and used again inside this. */
 static void finish(mtl_linnet_op_t *op, linnet_status_t status)
 {
     ompi_status_public_t *out = &op->mtl->ompi_req->req_status;
+    const bool buffered = op->buffered;
 
     op->active = false;
     out->MPI_ERROR = OPAL_UNLIKELY(op->pack_failed) ? MPI_ERR_INTERN : mtl_linnet_mpi_error(status);
@@ -16,6 +32,9 @@ static void finish(mtl_linnet_op_t *op, linnet_status_t status)
         out->_cancelled = 1;
     }
     op->mtl->completion_callback(op->mtl);
+    if (OPAL_UNLIKELY(buffered)) {
+        __atomic_sub_fetch(&buffered_sends, 1, __ATOMIC_RELAXED);
+    }
 }
 
 static void done(linnet_request_t *request, void *arg)
@@ -100,8 +119,15 @@ int mtl_linnet_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
     (void)mtl;
     op->mtl = mtl_request;
     op->active = false;
+    op->buffered = mode == MCA_PML_BASE_SEND_BUFFERED;
+    if (OPAL_UNLIKELY(op->buffered)) {
+        __atomic_add_fetch(&buffered_sends, 1, __ATOMIC_RELAXED);
+    }
     linnet_status_t status = start(op, comm, dest, tag, convertor, flags_of(mode, blocking), &rc);
     if (OPAL_UNLIKELY(rc != OMPI_SUCCESS)) {
+        if (op->buffered) {
+            __atomic_sub_fetch(&buffered_sends, 1, __ATOMIC_RELAXED);
+        }
         return rc;
     }
     if (status != LINNET_IN_PROGRESS) {

@@ -6,6 +6,7 @@ integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.
 dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh
 EXTRA_DIST += \
     integration/run_mpi.py \
+    integration/mpi/buffered.c \
     integration/mpi/cancel.c \
     integration/mpi/collectives.c \
     integration/mpi/communicators.c \

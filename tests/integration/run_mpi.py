@@ -59,6 +59,8 @@ CASES = [
     Case("wildcards", ranks=4),
     Case("probes"),
     Case("probes", ranks=4),
+    Case("buffered"),
+    Case("buffered", ranks=4),
     Case("cancel", "sends", only="linnet"),
     Case("cancel", only="ob1,ofi", ofi="MPI_Cancel of a send follows a pointer that only receives have"),
     Case("truncation", only="linnet,ofi", ofi="a status without the length"),
