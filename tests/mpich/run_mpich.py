@@ -31,8 +31,9 @@ SECONDS = 60
 # One-sided operations over messages, over either stack. Open MPI's own shared memory (osc sm) carries only the windows that no other component can make.
 ONE_SIDED = ["rma", "threads/rma", "errors/rma"]
 SHARED = re.compile(r"shared|fence_shm|win_info|win_large_shm|win_zero")
-# Open MPI 4.1 cannot spawn between the hosts of a lab, whatever carries its messages; and a child that sees no free slot does not take part.
-HERE = ["spawn", "threads/spawn", "errors/spawn"]
+# A child needs a free slot.
+SPAWN = ["spawn", "threads/spawn", "errors/spawn"]
+SLOTS = 32
 # What the launcher says on a busy machine, or about its own hosts; not the program's.
 LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
 STACKS = ("ob1", "linnet")
@@ -63,7 +64,7 @@ class Outcome:
 
 
 def read_differences(path):
-    """Lines `entry: reason`; an entry is what the table calls it, or with /*/ a pattern of such."""
+    """Lines `entry: reason`; an entry is what the table calls it."""
     found = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -95,12 +96,14 @@ def command_of(entry, stack, args):
     options = [word for pair in entry.environment for word in ("-x", pair)]
     if entry.folder in ONE_SIDED:
         options += ["--mca", "osc", "pt2pt,sm" if SHARED.search(entry.program) else "pt2pt"]
-    if entry.folder in HERE:
-        options += ["--host", "localhost:32"]
+    lab = args.lab if entry.ranks > 1 or entry.folder in SPAWN else ""
+    if entry.folder in SPAWN and not lab:
+        options += ["--host", f"localhost:{SLOTS}"]
     if entry.ranks > os.cpu_count():
         options += ["--mca", "mpi_yield_when_idle", "1"]
-    case = run_mpi.Case(str(args.suite.program(entry.folder, entry.program)), " ".join(entry.arguments), entry.ranks, options=" ".join(options))
-    one_host = argparse.Namespace(**{**vars(args), "lab": args.lab if entry.ranks > 1 and entry.folder not in HERE else "", "pml": stack, "build": pathlib.Path("/")})
+    case = run_mpi.Case(str(args.suite.program(entry.folder, entry.program)), " ".join(entry.arguments), entry.ranks, options=" ".join(options),
+                        slots=SLOTS if entry.folder in SPAWN else 0)
+    one_host = argparse.Namespace(**{**vars(args), "lab": lab, "pml": stack, "build": pathlib.Path("/")})
     return run_mpi.command_of(case, one_host)
 
 
@@ -135,9 +138,10 @@ def compare(entry, args, differences):
         outcome.skipped = f"needs {entry.memory} GB of memory"
     else:
         begin = time.monotonic()
-        stacks = STACKS if args.baseline else ("linnet",)
-        for stack in stacks:
-            outcome.why[stack] = run(entry, stack, args)
+        outcome.why.update(args.known.get(entry.name, {}))
+        for stack in STACKS if args.baseline else ("linnet",):
+            if stack not in outcome.why:
+                outcome.why[stack] = run(entry, stack, args)
         if outcome.why["linnet"] and "ob1" not in outcome.why:
             outcome.why["ob1"] = run(entry, "ob1", args)
         if outcome.verdict == "DIFFERENT" and outcome.why["linnet"] == OUT_OF_TIME:   # that of the machine, or ours?
@@ -160,6 +164,16 @@ def read_table(path):
         return {}
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     return {row[0]: row for row in rows if row[0] != COLUMNS[0]}
+
+
+def results_of(row):
+    """What a line of the table says of the stacks that were run, as Outcome.why."""
+    return {stack: "" if said == "pass" else said for stack, said in zip(STACKS, row[1:]) if said != "not run"}
+
+
+def is_missing(entry, known, baseline):
+    """Nothing is known of it; or, with `baseline`, it ran over Linnet, and over ob1 not yet."""
+    return entry.name not in known or (baseline and list(known[entry.name]) == ["linnet"])
 
 
 def write_table(path, outcomes):
@@ -213,7 +227,8 @@ def parse(argv):
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("mpich-logs"), help="folder for output (default: mpich-logs)")
     parser.add_argument("--table", type=pathlib.Path, metavar="FILE",
                         help="bring the table there up to date, as tab-separated values: what is not run now keeps its line")
-    parser.add_argument("--missing", action="store_true", help="only what is not in the table yet")
+    parser.add_argument("--missing", action="store_true",
+                        help="only what is not in the table yet; with --baseline also ob1 alone, where its column says not run")
     parser.add_argument("--stop-after", type=float, metavar="SECONDS", default=float("inf"), help="begin no entry after so long; --missing runs the rest")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the entries whose name matches")
@@ -221,6 +236,7 @@ def parse(argv):
     args = parser.parse_args(argv)
     if args.missing and not args.table:
         parser.error("--missing needs --table")
+    args.known = {name: results_of(row) for name, row in read_table(args.table).items()} if args.missing else {}
     args.logs = args.logs.resolve()
     args.logs.mkdir(parents=True, exist_ok=True)
     return args
@@ -234,8 +250,7 @@ def chosen(args):
         for entry in entries:
             first.setdefault(f"{entry.folder}/{entry.program}", entry)
         entries = [first[name] for name in QUICK if name in first]
-    known = read_table(args.table) if args.missing else {}
-    return [entry for entry in entries if entry.name not in known]
+    return [entry for entry in entries if is_missing(entry, args.known, args.baseline)]
 
 
 def main(argv):
