@@ -17,6 +17,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/region.cc \
     integration/ofi/region.h \
     integration/ofi/rma_test.cc \
+    integration/ofi/threads_test.cc \
     integration/ofi/transfer_test.cc \
     integration/ofi/waiting_test.cc \
     integration/ofi/wrong_use_test.cc \
