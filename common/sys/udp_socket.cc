@@ -55,8 +55,8 @@ struct alignas(cmsghdr) ReceiveControl {
 void fill(::msghdr& m, const UdpRunOut& run, SegmentControl& control) noexcept
 {
     m = {};
-    m.msg_name = const_cast<std::uint32_t*>(run.to->sockaddr.data());
-    m.msg_namelen = run.to->bytes;
+    m.msg_name = run.to != nullptr ? const_cast<std::uint32_t*>(run.to->sockaddr.data()) : nullptr;
+    m.msg_namelen = run.to != nullptr ? run.to->bytes : 0;
     m.msg_iov = const_cast<iovec*>(run.pieces);
     m.msg_iovlen = run.piece_count;
     if (run.segment != 0) {
@@ -108,11 +108,12 @@ void finish(const ::msghdr& m, std::size_t bytes, UdpRunIn& run, UdpReceived& al
 
 // What is sent at once, in one piece: the kernel has nothing to fetch but the bytes.
 constexpr std::size_t kFlat = 1024;
-[[nodiscard]] UdpSent send_flat(int fd, const RawAddress& to, const std::byte* from, std::size_t bytes) noexcept
+[[nodiscard]] UdpSent send_flat(int fd, const RawAddress* to, const std::byte* from, std::size_t bytes) noexcept
 {
+    const auto* const name = to != nullptr ? reinterpret_cast<const sockaddr*>(to->sockaddr.data()) : nullptr;
     ssize_t n = 0;
     do {
-        n = plain_sendto(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(to.sockaddr.data()), to.bytes);
+        n = plain_sendto(fd, from, bytes, MSG_DONTWAIT | MSG_NOSIGNAL, name, to != nullptr ? to->bytes : 0);
     } while (n < 0 && errno == EINTR);
     return {n >= 0 ? 1u : 0u, n >= 0 ? 0 : errno};
 }
@@ -150,6 +151,31 @@ SocketOrError udp_bind(const InetAddress& address) noexcept
         return {Fd{}, errno};
     }
     return {std::move(fd), 0};
+}
+
+SocketOrError udp_bind_beside(int fd) noexcept
+{
+    sockaddr_storage storage{};
+    socklen_t length = sizeof storage;
+    const int family = family_of(fd);
+    Fd beside{::socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP)};
+    if (!beside.valid() || ::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) {
+        return {Fd{}, errno};
+    }
+    if (family == AF_INET6) {
+        static_cast<void>(set_int(beside.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1));
+    }
+    // Both must allow it while the second one is bound, and no longer: the system may give a port that its owner shares to another process of the same user.
+    const bool allowed = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1) && set_int(beside.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+    const int error = allowed && ::bind(beside.get(), reinterpret_cast<const sockaddr*>(&storage), length) == 0 ? 0 : errno;
+    static_cast<void>(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 0));
+    static_cast<void>(set_int(beside.get(), SOL_SOCKET, SO_REUSEPORT, 0));
+    return {error == 0 ? std::move(beside) : Fd{}, error};
+}
+
+int udp_connect(int fd, const RawAddress& peer) noexcept
+{
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(peer.sockaddr.data()), peer.bytes) == 0 ? 0 : errno;
 }
 
 UdpGranted udp_configure(int fd, std::size_t queue_bytes) noexcept
@@ -190,7 +216,7 @@ UdpSent udp_send(int fd, std::span<const UdpRunOut> runs) noexcept
     if (runs.size() == 1 && runs[0].segment == 0) {
         FlatPieces<kFlat> flat;
         if (const std::size_t bytes = flat.gather({runs[0].pieces, runs[0].piece_count}); bytes != 0) {
-            return send_flat(fd, *runs[0].to, flat.data(), bytes);
+            return send_flat(fd, runs[0].to, flat.data(), bytes);
         }
     }
     if (runs.size() == 1) {

@@ -31,6 +31,11 @@ static_assert(sizeof(RawAddress) == 32);
 
 // Bound; address.port() 0 lets the system choose.
 [[nodiscard]] SocketOrError udp_bind(const InetAddress& address) noexcept;
+// Another socket at the address and port of `fd`, to be connected: then it gets the datagrams of one peer and `fd` those of all others, and neither a route nor
+// a socket is looked up for each (udp(7), connect(2)). Until then either gets any. Nobody else can bind there because of it.
+[[nodiscard]] SocketOrError udp_bind_beside(int fd) noexcept;
+// Again, to another peer: what has arrived stays. Returns errno, or 0.
+[[nodiscard]] int udp_connect(int fd, const RawAddress& peer) noexcept;
 
 struct UdpGranted {
     std::size_t receive_bytes{0};   // what the kernel queues for us, in its own account: a datagram of 1472 bytes takes about 2304
@@ -48,7 +53,7 @@ inline constexpr std::size_t kUdpRunBytes = 65'000;   // a little less than what
 inline constexpr unsigned kUdpRunSegments = 64;       // UDP_MAX_SEGMENTS before Linux 6.9; iovecs are twice as many
 
 struct UdpRunOut {
-    const RawAddress* to;
+    const RawAddress* to;    // null: of a connected socket
     const iovec* pieces;
     std::uint32_t piece_count;
     std::uint32_t segment;   // size of each datagram but the last; 0: it is a single one

@@ -13,6 +13,7 @@ contract_test_SOURCES = \
     contract/shm_link_test.cc \
     contract/tcp_link_test.cc \
     contract/transport_contract_test.cc \
+    contract/udp_port_test.cc \
     support/faulty_port.cc \
     support/faulty_port.h \
     support/faulty_transport.cc \

@@ -167,7 +167,7 @@ Status UdpPort::open(wire::EndpointName& name)
                 continue;
             }
             configure(s, c == frames::kLaneChannel ? "lane" : "bulk");
-            if (failed(epoll_.add(s.fd.get(), EPOLLIN, c * kFamilies + f, log_))) {
+            if (failed(epoll_.add(s.fd.get(), EPOLLIN, c * kSockets + f, log_))) {
                 return Status::kNoMemory;
             }
         }

@@ -23,6 +23,8 @@ constexpr unsigned kMaxEpollGap = 16;
 // Without hot sockets: when so much time, in ticks of some GHz, has passed.
 constexpr Ticks kEpollPause = 5'000;
 constexpr std::size_t kMostEvidence = 64;
+// After a move the sockets that anybody's frames come to are read first until they are empty, at most so many times.
+constexpr unsigned kSettleReads = 64;
 // More runs are asked for after so many calls in a row that found all they had asked for: to ask for several costs more, also when there is none.
 constexpr unsigned kFullBeforeMore = 2;
 
@@ -106,6 +108,56 @@ void UdpPort::collect(Batch& b, unsigned channel, std::span<const flow::TxFrame>
     }
 }
 
+// What comes from `to` goes there from now on. What has come already is in the other socket, which is read first.
+bool UdpPort::come_near(Channel& ch, const RawAddress& to) noexcept
+{
+    Socket& near = ch.sockets[kNear];
+    const Socket& main = socket_for(frames::kLaneChannel, to);
+    if (!near.fd.valid()) {
+        SocketOrError made = udp_bind_beside(main.fd.get());
+        if (made.error == 0) {
+            const UdpGranted granted = udp_configure(made.fd.get(), settings_.size(SettingId::kUdpQueue));
+            near.queue_bytes = granted.receive_bytes;
+            near.cuts.store(main.cuts.load(std::memory_order_relaxed), std::memory_order_relaxed);
+            near.fd = std::move(made.fd);
+        }
+        ch.near_bytes = to.bytes;
+        ch.alone = made.error != 0 || near.queue_bytes < main.queue_bytes || failed(epoll_.add(near.fd.get(), EPOLLIN, kNear, log_));
+        if (ch.alone) {
+            near.fd.reset();   // nobody would read what comes to it
+        }
+        LINNET_LOG(log_, kDebug, "udp: a socket of its own for the peer that is talked to most: %s", ch.alone ? "not possible" : "yes");
+    }
+    if (ch.alone || to.bytes != ch.near_bytes) {
+        return false;
+    }
+    ch.moved.store(true, std::memory_order_release);
+    const bool connected = udp_connect(near.fd.get(), to) == 0;
+    ch.near = connected ? to : RawAddress{};
+    return connected;
+}
+
+// Does all of it go to the peer that has the connected socket? After so many calls in a row for one other peer that one gets it.
+bool UdpPort::goes_near(Channel& ch, const Batch& b) noexcept
+{
+    constexpr unsigned kNearAfter = 64;
+    const RawAddress& to = b.runs[0].to;
+    const bool one = std::all_of(b.runs.begin() + 1, b.runs.begin() + b.count, [&to](const Batch::Run& run) { return run.to == to; });
+    if (to == ch.near) {
+        ch.in_a_row = 0;
+        return one;
+    }
+    if (to != ch.other || !one) {
+        ch.other = to;
+        ch.in_a_row = 0;
+    }
+    if (ch.alone || ++ch.in_a_row < kNearAfter) {
+        return false;
+    }
+    ch.in_a_row = 0;
+    return come_near(ch, to);
+}
+
 // One call. Returns how many frames are dealt with.
 std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> frames, bool& refused) noexcept
 {
@@ -116,6 +168,11 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
         const Batch::Run& run = b.runs[i];
         out[i] = {&run.to, b.pieces.data() + run.first_piece, static_cast<std::uint32_t>(run.pieces),
                   static_cast<std::uint32_t>(run.frames > 1 ? run.segment : 0)};
+    }
+    const bool near = channel == frames::kLaneChannel && goes_near(channels_[channel], b);
+    if (near) {
+        b.socket = &channels_[channel].sockets[kNear];
+        std::for_each(out.begin(), out.begin() + b.count, [](UdpRunOut& run) { run.to = nullptr; });
     }
     const UdpSent sent = udp_send(b.socket->fd.get(), std::span{out}.first(b.count));
     tx_counters_.add_shared(Counter::kUdpTxCalls);
@@ -128,7 +185,10 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
         return done;
     }
     const Batch::Run& failed = b.runs[sent.runs];
-    if (queue_is_full(sent.error)) {
+    if (near && !queue_is_full(sent.error)) {
+        channels_[channel].near = {};   // the other socket will tell what is wrong, if anything is
+        static_cast<void>(take_errors(*b.socket));
+    } else if (queue_is_full(sent.error)) {
         refused = true;
     } else if (failed.frames > 1 && cannot_cut(sent.error)) {
         if (b.socket->cuts.exchange(false, std::memory_order_relaxed)) {
@@ -221,11 +281,11 @@ bool UdpPort::next_evidence(frames::Evidence& out) noexcept
 
 void UdpPort::ask_epoll() noexcept
 {
-    std::array<EpollEvent, frames::kChannels * kFamilies> events;
+    std::array<EpollEvent, frames::kChannels * kSockets> events;
     const unsigned n = epoll_.wait(events, Nanos::zero());
     bool news = false;
     for (const EpollEvent& e : std::span{events}.first(n)) {
-        Socket& s = channels_[e.data.u64 / kFamilies].sockets[e.data.u64 % kFamilies];
+        Socket& s = channels_[e.data.u64 / kSockets].sockets[e.data.u64 % kSockets];
         news = news || !s.hot;
         s.ready = true;
         if ((e.events & EPOLLERR) != 0) {
@@ -307,6 +367,28 @@ std::size_t UdpPort::segment_of(const UdpRunIn& run) noexcept
     return std::min(run.bytes, sizeof head + mac + head.bytes.get());
 }
 
+void UdpPort::make_hot(Socket& socket) noexcept
+{
+    socket.idle = 0;
+    if (!socket.hot) {
+        socket.hot = true;
+        ++hot_;
+    }
+}
+
+// The connected socket gets another peer's frames from now on: what that one sent until now is in the others, and read first.
+void UdpPort::follow_move(Channel& ch) noexcept
+{
+    ch.moved.store(false, std::memory_order_relaxed);
+    ch.first = 0;
+    ch.settling = kSettleReads;
+    for (unsigned f = 0; f < kFamilies; ++f) {
+        if (ch.sockets[f].fd.valid()) {
+            make_hot(ch.sockets[f]);
+        }
+    }
+}
+
 // True: something came. `most`: frames that are asked for.
 bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
 {
@@ -340,11 +422,7 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
         ch.drops += r.drops - socket.drops;
         socket.drops = r.drops;
     }
-    socket.idle = 0;
-    if (!socket.hot) {
-        socket.hot = true;
-        ++hot_;
-    }
+    make_hot(socket);
     for (Channel& other : channels_) {
         for (Socket& s : other.sockets) {
             s.idle += s.hot && &s != &socket ? kCoolAfter / kCoolWhenOvertaken : 0;
@@ -392,10 +470,18 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
         asked_ = hot_ == 0 ? read_ticks() : asked_;
         ask_epoll();
     }
-    for (Socket& s : ch.sockets) {
+    if (ch.moved.load(std::memory_order_acquire)) {
+        follow_move(ch);
+    }
+    for (unsigned k = 0; k < kSockets; ++k) {
+        const unsigned number = (ch.first + k) % kSockets;
+        Socket& s = ch.sockets[number];
         if ((s.hot || s.ready) && read(ch, s, out.size())) {
+            ch.settling -= ch.settling != 0 ? 1 : 0;
+            ch.first = ch.settling != 0 ? 0 : number + 1;
             return hand_out(ch, out);
         }
+        ch.settling = number == kFamilies - 1 ? 0 : ch.settling;
     }
     ch.next_aim = {};   // it was for this call alone: later the memory may be somebody else's
     return 0;

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the Linnet authors
 // UdpPort: frames over UDP sockets; UdpTransport: links over them.
 //
-// What it is  One socket per channel and IP family, whatever the number of peers, so an idle peer costs no descriptor. Frames of one connection leave in one
+// What it is  One socket per channel and IP family, whatever the number of peers, so an idle peer costs no descriptor; and one that is connected to the peer
+//             to whom the last short frames went, which spares either kernel a look at its routes for each. Frames of one connection leave in one
 //             call and are cut apart by the kernel, and come in joined likewise, where the kernel can (UDP_SEGMENT, UDP_GRO); where it cannot, or stops to,
 //             they go one by one. Sockets that delivered lately are read on every pass, the others when epoll says so.
 //             A run of frames can be read with its payload straight to where it is expected (aim()).
@@ -61,6 +62,8 @@ public:
 
 private:
     static constexpr unsigned kFamilies = 2;   // IPv4, IPv6
+    static constexpr unsigned kNear = kFamilies;          // the place of the connected socket
+    static constexpr unsigned kSockets = kFamilies + 1;
     static constexpr unsigned kRuns = 16;      // that one call reads at most
     static constexpr std::size_t kRunRoom = 64 * 1024;
     static constexpr std::size_t kAimedFrames = 64;
@@ -76,7 +79,14 @@ private:
         std::uint32_t drops{0};           // as the kernel told last
     };
     struct Channel {
-        std::array<Socket, kFamilies> sockets;
+        std::array<Socket, kSockets> sockets;
+        // ---- sender ----
+        RawAddress near{};          // to whom the connected socket is
+        RawAddress other{};         // to whom the last frames went that were not for it
+        unsigned in_a_row{0};       // so many of them
+        std::uint32_t near_bytes{0};   // of an address of its family
+        bool alone{false};          // there can be no connected socket
+        std::atomic<bool> moved{false};   // it is about to be connected to another peer; told to the token holder
         // ---- token holder ----
         std::unique_ptr<std::byte[]> memory;
         std::array<UdpRunIn, kRuns> runs;
@@ -84,6 +94,8 @@ private:
         unsigned run{0};            // the first that was not handed out whole
         std::size_t offset{0};      // in it
         unsigned ask{1};            // runs to read at once: as many as came lately
+        unsigned first{0};          // of the sockets, to be read next: none fills all calls
+        unsigned settling{0};       // calls for which it stays the first, after a move
         unsigned full{0};           // calls in a row that found as many as were asked for
         frames::Aim next_aim;       // of the next receive()
         frames::Aim aim;            // of the first of `runs`
@@ -98,12 +110,16 @@ private:
     [[nodiscard]] int bind_family(std::span<AddressVerdict* const> where, bool v4, unsigned port);
     void configure(Socket& socket, const char* what);
     [[nodiscard]] Socket& socket_for(unsigned channel, const RawAddress& to) noexcept;
+    [[nodiscard]] bool goes_near(Channel& ch, const Batch& b) noexcept;
+    [[nodiscard]] bool come_near(Channel& ch, const RawAddress& to) noexcept;
     void collect(Batch& b, unsigned channel, std::span<const flow::TxFrame> frames) noexcept;
     [[nodiscard]] std::size_t send_some(unsigned channel, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
     [[nodiscard]] bool survives(Socket& socket, const RawAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
     void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     void ask_epoll() noexcept;
+    void make_hot(Socket& socket) noexcept;
+    void follow_move(Channel& ch) noexcept;
     [[nodiscard]] static std::size_t segment_of(const UdpRunIn& run) noexcept;
     [[nodiscard]] bool read(Channel& ch, Socket& socket, std::size_t most) noexcept;
     static void take_aim(Channel& ch, std::size_t most) noexcept;

@@ -53,6 +53,59 @@ protected:
     std::vector<std::byte> room = std::vector<std::byte>(4 * 65536);
 };
 
+TEST_P(UdpSocket, ConnectedSocketBesideAnotherGetsTheDatagramsOfItsPeerAlone)
+{
+    const Node main{here()};
+    const Node peer{here()};
+    const Node stranger{here()};
+    SocketOrError made = udp_bind_beside(main.fd.get());
+    ASSERT_EQ(made.error, 0);
+    const Fd beside = std::move(made.fd);
+    EXPECT_EQ(RawAddress::of(local_address(beside.get())), RawAddress::of(main.address));
+    EXPECT_EQ(udp_bind(main.address).error, EADDRINUSE);
+    const auto arrives = [&](const Node& from, int at) {
+        const RawAddress to = RawAddress::of(main.address);
+        std::vector<std::byte> data = bytes(100);
+        const iovec piece{data.data(), data.size()};
+        const UdpRunOut run{&to, &piece, 1, 0};
+        EXPECT_EQ(udp_send(from.fd.get(), {&run, 1}).runs, 1u);
+        ::pollfd p{at, POLLIN, 0};
+        EXPECT_EQ(::poll(&p, 1, 5000), 1);
+        UdpRunIn in{.buffer = room.data(), .room = 65536};
+        EXPECT_EQ(udp_receive(at, {&in, 1}).runs, 1u);
+        EXPECT_EQ(in.from, RawAddress::of(from.address));
+    };
+    ASSERT_EQ(udp_connect(beside.get(), RawAddress::of(peer.address)), 0);
+    arrives(peer, beside.get());
+    arrives(stranger, main.fd.get());
+    ASSERT_EQ(udp_connect(beside.get(), RawAddress::of(stranger.address)), 0);
+    arrives(peer, main.fd.get());
+    arrives(stranger, beside.get());
+
+    std::vector<std::byte> data = bytes(50);
+    const iovec piece{data.data(), data.size()};
+    const UdpRunOut run{nullptr, &piece, 1, 0};
+    EXPECT_EQ(udp_send(beside.get(), {&run, 1}).runs, 1u);
+    UdpRunIn in{.buffer = room.data(), .room = 65536};
+    EXPECT_EQ(stranger.receive({&in, 1}).runs, 1u);
+    EXPECT_EQ(in.from, RawAddress::of(main.address));
+}
+
+// A port that the system gives is never one that is shared in this way.
+TEST_P(UdpSocket, PortIsNotSharedWithOthersOfTheSameUser)
+{
+    const Node main{here()};
+    SocketOrError made = udp_bind_beside(main.fd.get());
+    ASSERT_EQ(made.error, 0);
+    const Fd other{::socket(here().family(), SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const int on = 1;
+    ASSERT_EQ(::setsockopt(other.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
+    sockaddr_storage storage;
+    const socklen_t length = main.address.to_sockaddr(storage);
+    EXPECT_NE(::bind(other.get(), reinterpret_cast<const sockaddr*>(&storage), length), 0);
+    EXPECT_EQ(errno, EADDRINUSE);
+}
+
 TEST_P(UdpSocket, RunIsCutIntoDatagramsForOneThatDoesNotJoin)
 {
     const Node from{here()};

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// UdpPort on loopback: the connected socket follows the peer that is talked to most, and nothing is lost or overtaken on the way there.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "support/test_log.h"
+#include "transport/udp/udp_port.h"
+#include "wire/frame.h"
+
+namespace linnet::contract {
+namespace {
+
+using frames::kLaneChannel;
+
+class Node {
+public:
+    Node()
+    {
+        std::string error;
+        EXPECT_EQ(settings_.set("net_include", "lo", error), Status::kOk) << error;
+        port_ = std::make_unique<udp::UdpPort>(settings_, testing::test_log(), stats_);
+        wire::EndpointName name;
+        EXPECT_EQ(port_->open(name), Status::kOk);
+        std::array<frames::Candidate, wire::kNameAddressesMax> ways;
+        EXPECT_GE(port_->routes(name, ways), 1u);
+        route = ways[0].route;
+    }
+    ~Node() { port_->close(); }
+    void send(const Node& to, std::uint32_t number)
+    {
+        wire::FrameHead head;
+        head.kind = wire::FrameKind::kLane;
+        head.number.set(number);
+        flow::TxFrame f;
+        f.route = const_cast<frames::Route*>(&to.route);
+        f.head_bytes = sizeof head;
+        std::memcpy(f.head.data(), &head, sizeof head);
+        EXPECT_EQ(port_->send(kLaneChannel, {&f, 1}), 1u);
+    }
+    // What has come from `from`, in its order.
+    std::vector<std::uint32_t>& heard(const Node& from)
+    {
+        for (auto& [route_of, numbers] : heard_) {
+            if (route_of == from.route) {
+                return numbers;
+            }
+        }
+        return heard_.emplace_back(from.route, std::vector<std::uint32_t>{}).second;
+    }
+    void poll()
+    {
+        std::array<frames::RxFrame, 64> frames;
+        const std::size_t n = port_->receive(kLaneChannel, frames);
+        for (const frames::RxFrame& f : std::span{frames}.first(n)) {
+            wire::FrameHead head;
+            std::memcpy(&head, f.bytes.data(), sizeof head);
+            const frames::Route source = port_->source(kLaneChannel, f);
+            for (auto& [route_of, numbers] : heard_) {
+                if (route_of == source) {
+                    numbers.push_back(head.number.get());
+                }
+            }
+        }
+    }
+    frames::Route route;
+
+private:
+    Settings settings_;
+    Stats stats_;
+    std::unique_ptr<udp::UdpPort> port_;
+    std::vector<std::pair<frames::Route, std::vector<std::uint32_t>>> heard_;
+};
+
+TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)
+{
+    Node a;
+    Node b;
+    Node c;
+    std::array<Node*, 2> peers{&b, &c};
+    std::array<std::uint32_t, 2> sent{};
+    for (Node* p : peers) {
+        static_cast<void>(a.heard(*p));
+        static_cast<void>(p->heard(a));
+    }
+    const auto talk = [&](unsigned which) {
+        Node& p = *peers[which];
+        const std::uint32_t number = sent[which]++;
+        a.send(p, number);
+        while (p.heard(a).size() <= number) {
+            p.poll();
+        }
+        p.send(a, number);
+        p.send(a, number + 1'000'000);
+        if (number % 5 != 0) {   // now and then several wait
+            while (a.heard(p).size() < std::size_t{2} * number + 2) {
+                a.poll();
+            }
+        }
+    };
+    for (const unsigned rows : {100u, 3u, 200u, 70u, 1u, 65u}) {
+        for (unsigned which = 0; which < 2; ++which) {
+            for (unsigned i = 0; i < rows; ++i) {
+                talk(which);
+            }
+        }
+    }
+    for (unsigned which = 0; which < 2; ++which) {
+        Node& p = *peers[which];
+        while (a.heard(p).size() < std::size_t{2} * sent[which]) {
+            a.poll();
+        }
+        for (std::uint32_t i = 0; i < sent[which]; ++i) {
+            ASSERT_EQ(p.heard(a)[i], i);
+            ASSERT_EQ(a.heard(p)[2 * i], i);
+            ASSERT_EQ(a.heard(p)[2 * i + 1], i + 1'000'000);
+        }
+    }
+}
+
+}   // namespace
+}   // namespace linnet::contract
