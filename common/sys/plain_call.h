@@ -4,7 +4,8 @@
 //
 // recv(2) and its like are cancellation points (pthreads(7)). As soon as a process has a second thread, and Linnet starts one, the library puts two locked
 // instructions around each: a recvfrom() that finds nothing took 303 ns in place of 243. No thread can be cancelled within Linnet anyway, it would take a lock
-// with it. Sanitizers learn from the library's functions what memory the kernel wrote: under them these are called.
+// with it. Sanitizers learn from the library's functions what memory the kernel wrote, and ThreadSanitizer from send() and recv(), but not from sendto() and
+// recvfrom(), that what is sent comes before what is received: under them those are called.
 //
 // Results and errno as those functions have them. Threads: any.
 #pragma once
@@ -37,7 +38,7 @@ namespace linnet {
 [[nodiscard]] inline ssize_t plain_recvfrom(int fd, void* to, std::size_t bytes, int flags, ::sockaddr* from, ::socklen_t* length) noexcept
 {
 #if LINNET_LIBRARY_CALLS
-    return ::recvfrom(fd, to, bytes, flags, from, length);
+    return from == nullptr ? ::recv(fd, to, bytes, flags) : ::recvfrom(fd, to, bytes, flags, from, length);
 #else
     return ::syscall(SYS_recvfrom, fd, to, bytes, flags, from, length);
 #endif
@@ -64,7 +65,7 @@ namespace linnet {
 [[nodiscard]] inline ssize_t plain_sendto(int fd, const void* from, std::size_t bytes, int flags, const ::sockaddr* to, ::socklen_t length) noexcept
 {
 #if LINNET_LIBRARY_CALLS
-    return ::sendto(fd, from, bytes, flags, to, length);
+    return to == nullptr ? ::send(fd, from, bytes, flags) : ::sendto(fd, from, bytes, flags, to, length);
 #else
     return ::syscall(SYS_sendto, fd, from, bytes, flags, to, length);
 #endif
