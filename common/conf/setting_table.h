@@ -60,7 +60,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
      "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp.", false},
     {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "measured", 0, 0, "order|measured",
-     "Which of several transports carries rendezvous data to a peer: the first that reaches it, or the one that is measured to take the least time.", false},
+     "Which of several transports carries what goes to a peer: the first that reaches it; or messages the one where they are expected to take the least "
+     "time, and rendezvous data the one where it is measured to.", false},
     {SettingId::kPathProfile, "path_profile", SettingKind::kText, "", 0, 0, nullptr,
      "File of measured costs of paths, which stand until path_choice=measured has measured by itself; empty means none.", false},
     {SettingId::kNetInclude, "net_include", SettingKind::kText, "", 0, 0, nullptr,

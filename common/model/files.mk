@@ -7,6 +7,8 @@ liblinnet_la_LIBADD += liblinnet-model.la
 liblinnet_model_la_SOURCES = \
     model/cost.cc \
     model/cost.h \
+    model/lane_choice.cc \
+    model/lane_choice.h \
     model/path_choice.cc \
     model/path_choice.h \
     model/profile.cc \

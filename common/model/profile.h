@@ -3,7 +3,7 @@
 // Profile: measured costs of paths, as a text that is checked when it is read.
 //
 // A value. Threads: one at a time. Blocking: load() and save() read and write a file. Failure: a text with a fault changes nothing; `error` names the line
-// and what is wrong with it, for the caller to log once. Format: docs/model.md section 4.
+// and what is wrong with it, for the caller to log once. Format: docs/model.md section 5.
 #pragma once
 
 #include <string>

@@ -108,6 +108,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
     peer.rx_bytes += bytes;
     counters_.add(Counter::kRxMessages, 1);
     counters_.add(Counter::kRxBytes, bytes);
+    layer_->message_came(peer, bytes);
     counters_.add(Counter::kRndvReceived, rendezvous ? 1 : 0);
     Space* const space = spaces_.get(a.rts.tag.space.get());
     if (space == nullptr) {

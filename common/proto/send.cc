@@ -41,6 +41,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     if (args.fence && peer.open_operations != 0) {
         return Status::kNoResource;
     }
+    layer_->message_sent(peer, r.data.length);
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;

@@ -36,6 +36,7 @@ struct Attempt {
     SipKey secret{};              // of the acceptor, or zeros
     LinkEpoch epoch;
     std::uint32_t peer_received{0};
+    bool beside{false};           // another link of this role was up then: the peer has received more since
 };
 
 // Opener: write a hello for `target` (target.endpoint_id 0: by address). attempt.opener_nonce, role and epoch are inputs. Returns its length.

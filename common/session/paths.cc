@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// SessionLayer: which transport the bulk link of a session takes.
+// SessionLayer: which transports the links of a session take.
 #include "session/paths.h"
 
 #include <algorithm>
@@ -19,6 +19,35 @@ constexpr Nanos kSendsToo = std::chrono::seconds{1};
 
 // ---- which ways there are ----
 
+model::Line SessionLayer::expected_of(const Port& port) const noexcept
+{
+    const TransportCaps& caps = port.caps();
+    const auto it = std::find_if(config_.expected.begin(), config_.expected.end(), [&caps](const auto& e) { return e.first == caps.name; });
+    return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), 1 / caps.bytes_per_ns};
+}
+
+void SessionLayer::forget_paths(Session& s) noexcept
+{
+    s.paths_.reset();
+    s.paths_sought_ = true;
+    s.lane_paths_.reset();
+    s.lane_choice_.store(false, std::memory_order_relaxed);
+}
+
+// Fills `found` up behind the first, where the link is, and says how many there are.
+template <std::size_t N>
+std::size_t SessionLayer::add_others(const Session& s, std::array<Port*, N>& found) const noexcept
+{
+    std::size_t count = 1;
+    for (const auto& port : ports_) {
+        const TransportCaps& caps = port->transport().caps();
+        if (port.get() != found[0] && count < N && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) && caps.latency > kNear) {
+            found[count++] = port.get();
+        }
+    }
+    return count;
+}
+
 // The first is where the link is. A peer to whom memory is shared has no better way, and one that only one transport reaches no other.
 void SessionLayer::find_paths(Session& s) noexcept
 {
@@ -27,29 +56,55 @@ void SessionLayer::find_paths(Session& s) noexcept
     if (lane == nullptr || !lane->transport().caps().separate_bulk || is_near(s)) {
         return;
     }
-    const auto expected = [this](Port* port) {
-        const TransportCaps& caps = port->transport().caps();
-        const auto it = std::find_if(config_.expected.begin(), config_.expected.end(), [&caps](const auto& e) { return e.first == caps.name; });
-        return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), 1 / caps.bytes_per_ns};
-    };
     const LinkState& bulk = s.links_[1];
-    Port* const here = bulk.phase == LinkState::Phase::kUp ? bulk.port : lane;
-    std::array<Port*, model::PathChoice::kMost> found{here};
-    unsigned count = 1;
-    for (const auto& port : ports_) {
-        const TransportCaps& caps = port->transport().caps();
-        if (port.get() != here && count < found.size() && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) &&
-            caps.latency > kNear) {
-            found[count++] = port.get();
-        }
-    }
+    std::array<Port*, model::PathChoice::kMost> found{bulk.phase == LinkState::Phase::kUp ? bulk.port : lane};
+    const std::size_t count = add_others(s, found);
     if (count < 2) {
         return;
     }
     s.paths_.reset(new (std::nothrow) Paths{config_.path_choice});
     for (unsigned i = 0; s.paths_ != nullptr && i < count; ++i) {
-        s.paths_->ports[s.paths_->choice.add(expected(found[i]))] = found[i];
+        s.paths_->ports[s.paths_->choice.add(expected_of(*found[i]))] = found[i];
     }
+}
+
+// The one with the lower id moves the lane: it sees what both send.
+void SessionLayer::find_lane_paths(Session& s) noexcept
+{
+    Port* const lane = s.links_[0].port;
+    if (!config_.choose_paths || !lane->transport().caps().separate_bulk || is_near(s)) {
+        return;
+    }
+    std::array<Port*, model::LaneChoice::kMost> found{lane};
+    const std::size_t count = add_others(s, found);
+    if (count < 2) {
+        return;
+    }
+    s.lane_paths_.reset(new (std::nothrow) LanePaths{config_.lane_choice});
+    for (unsigned i = 0; s.lane_paths_ != nullptr && i < count; ++i) {
+        s.lane_paths_->ports[s.lane_paths_->choice.add(expected_of(*found[i]))] = found[i];
+    }
+    s.lane_choice_.store(s.lane_paths_ != nullptr && self_.endpoint_id.get() < s.endpoint_id(), std::memory_order_relaxed);
+}
+
+// Where the bulk link opens: with the lane, or where most goes through by far, as expected; but for a second attempt, with the lane.
+Port* SessionLayer::bulk_port(const Session& s) const noexcept
+{
+    Port* const lane = s.links_[0].port;
+    Port* best = lane;
+    if (lane == nullptr || s.lane_paths_ == nullptr || s.links_[1].failures != 0) {
+        return best;
+    }
+    constexpr double kLong = 256 << 10;
+    double least = 0.8 * expected_of(*lane).at(kLong);
+    for (unsigned i = 0; i < s.lane_paths_->choice.paths(); ++i) {
+        Port* const port = s.lane_paths_->ports[i];
+        if (const double takes = expected_of(*port).at(kLong); port != lane && takes < least) {
+            best = port;
+            least = takes;
+        }
+    }
+    return best;
 }
 
 // ---- what it means for the lane ----
@@ -121,44 +176,84 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
         return;
     }
     p.choice.sample(p.choice.at(), p.done_bytes - t->done_before, now - t->began, now);
-    if (p.choice.wanted() != p.choice.at() && p.move.port == nullptr) {
-        begin_move(s, now);
+    if (const unsigned to = p.choice.wanted(); to != p.choice.at() && p.move.port == nullptr && !begin_move(s, LinkRole::kBulk, p.move, *p.ports[to], now)) {
+        p.choice.failed(to, now);
+    }
+}
+
+void SessionLayer::weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept
+{
+    LanePaths& p = *s.lane_paths_;
+    const bool alone = p.last_was_ours != ours;
+    p.last_was_ours = ours;
+    if (!p.choice.message(bytes, alone) || p.move.port != nullptr || !s.lane_up() || closing_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const TimePoint now = clock_.now();
+    if (const unsigned to = p.choice.wanted(now); to != p.choice.at() && !begin_move(s, LinkRole::kLane, p.move, *p.ports[to], now)) {
+        p.choice.failed(to, now);
     }
 }
 
 // ---- moving ----
 
-void SessionLayer::begin_move(Session& s, TimePoint now) noexcept
+Move* SessionLayer::move_of(Session& s, LinkRole role) noexcept
 {
-    Paths& p = *s.paths_;
-    LinkState& link = s.links_[1];
-    if (link.incoming_port != nullptr || link.changing) {
-        return;   // the peer is opening one; asked again after the next transfer
+    Move* move = nullptr;
+    if (role == LinkRole::kLane && s.lane_paths_ != nullptr) {
+        move = &s.lane_paths_->move;
+    } else if (role == LinkRole::kBulk && s.paths_ != nullptr) {
+        move = &s.paths_->move;
     }
-    const unsigned to = p.choice.wanted();
-    p.move = {};
-    p.move.attempt.role = LinkRole::kBulk;
-    p.move.attempt.opener_nonce = fresh_nonce();
-    p.move.attempt.epoch = next_epoch(link);
-    const Result<LinkId> id = p.ports[to]->transport().connect(s.id, LinkRole::kBulk, s.contact_);
-    if (!id) {
-        p.choice.failed(to, now);
-        return;
-    }
-    p.move.port = p.ports[to];
-    p.move.id = *id;
-    p.move.until = now + config_.connect_timeout;
-    retry_by(p.move.until);
+    return move != nullptr && move->port != nullptr ? move : nullptr;
 }
 
-void SessionLayer::move_failed(Session& s, std::string_view why) noexcept
+bool SessionLayer::begin_move(Session& s, LinkRole role, Move& move, Port& to, TimePoint now) noexcept
 {
-    Paths& p = *s.paths_;
-    const unsigned to = p.index_of(p.move.port);
-    LINNET_LOG(log_, kInfo, "bulk data to %s stays with %s: no way over %s: %.*s", s.labelled(s.contact_).c_str(),
-               p.ports[p.choice.at()]->transport().caps().name, p.move.port->transport().caps().name, static_cast<int>(why.size()), why.data());
-    p.move.port = nullptr;
-    p.choice.failed(to, clock_.now());
+    LinkState& link = s.links_[static_cast<int>(role)];
+    if (link.incoming_port != nullptr || link.changing) {
+        return true;   // the peer is opening one; asked again later
+    }
+    move = {};
+    move.attempt.role = role;
+    move.attempt.opener_nonce = fresh_nonce();
+    move.attempt.epoch = next_epoch(link);
+    move.attempt.beside = true;
+    const Result<LinkId> id = to.transport().connect(s.id, role, s.contact_);
+    if (!id) {
+        return false;
+    }
+    move.port = &to;
+    move.id = *id;
+    move.until = now + config_.connect_timeout;
+    retry_by(move.until);
+    return true;
+}
+
+void SessionLayer::move_failed(Session& s, LinkRole role, std::string_view why) noexcept
+{
+    Move& move = *move_of(s, role);
+    const bool lane = role == LinkRole::kLane;
+    const Port* const stays = s.links_[static_cast<int>(role)].port;
+    LINNET_LOG(log_, kInfo, "%s to %s stay with %s: no way over %s: %.*s", lane ? "messages" : "bulk data", s.labelled(s.contact_).c_str(),
+               stays != nullptr ? stays->caps().name : "nothing", move.port->caps().name, static_cast<int>(why.size()), why.data());
+    const TimePoint now = clock_.now();
+    if (lane) {
+        s.lane_paths_->choice.failed(s.lane_paths_->index_of(move.port), now);
+    } else {
+        s.paths_->choice.failed(s.paths_->index_of(move.port), now);
+    }
+    move.port = nullptr;
+}
+
+// The lane is up, wherever, and whoever opened it.
+void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept
+{
+    if (s.lane_paths_ == nullptr) {
+        find_lane_paths(s);
+    } else {
+        s.lane_paths_->choice.moved(s.lane_paths_->index_of(link.port), now);
+    }
 }
 
 // The bulk link is up, wherever, and whoever opened it.
@@ -178,22 +273,33 @@ void SessionLayer::bulk_is_up(Session& s, Port& port, TimePoint now) noexcept
     p.choice.moved(at, now);
 }
 
+void SessionLayer::tell_lane(Session& s, const Port& port, bool moved, bool again, std::uint32_t resent) noexcept
+{
+    const Counter first_or_next = again ? Counter::kReconnects : Counter::kConnects;
+    counters_.add(moved ? Counter::kPathMoves : first_or_next, 1);
+    if (again) {
+        counters_.add(Counter::kRetransmittedMessages, resent);
+        LINNET_LOG(log_, kInfo, moved ? "messages to %s go over %s now" : "connection to %s is open again, over %s", s.describe().c_str(), port.caps().name);
+    }
+}
+
 // Returns when to look again.
-TimePoint SessionLayer::check_move(Session& s, TimePoint now) noexcept
+TimePoint SessionLayer::check_move(Session& s, LinkRole role, TimePoint now) noexcept
 {
     Port* port = nullptr;
     LinkId id{};
     {
         MutexLock guard{s.lock};
-        if (s.paths_ == nullptr || s.paths_->move.port == nullptr) {
+        const Move* const move = move_of(s, role);
+        if (move == nullptr) {
             return TimePoint::max();
         }
-        if (now < s.paths_->move.until) {
-            return s.paths_->move.until;
+        if (now < move->until) {
+            return move->until;
         }
-        port = s.paths_->move.port;
-        id = s.paths_->move.id;
-        move_failed(s, "it took longer than connect_timeout");
+        port = move->port;
+        id = move->id;
+        move_failed(s, role, "it took longer than connect_timeout");
     }
     port->transport().drop(id);
     return TimePoint::max();
@@ -205,8 +311,8 @@ SessionLayer::OwnAttempt SessionLayer::find_attempt(Session& s, const Port& port
     if (link.phase == LinkState::Phase::kOpening && link.port == &port && link.id == id) {
         return {&link.attempt, &link.said_hello, false};
     }
-    if (role == LinkRole::kBulk && s.paths_ != nullptr && s.paths_->move.port == &port && s.paths_->move.id == id) {
-        return {&s.paths_->move.attempt, &s.paths_->move.said_hello, true};
+    if (Move* const move = move_of(s, role); move != nullptr && move->port == &port && move->id == id) {
+        return {&move->attempt, &move->said_hello, true};
     }
     return {};
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Paths: the transports that may carry the rendezvous data of one session, what transfers over them took, and the attempt that moves the bulk link.
+// LanePaths: those that may carry its lane, and the attempt that moves that one.
 //
-// What it is     State of SessionLayer (paths.cc). Made when a long message is first sent to a peer that several transports reach; most sessions have none.
+// What it is     State of SessionLayer (paths.cc). Paths are made when a long message is first sent to a peer that several transports reach, LanePaths when the
+//                lane to such a peer comes up; most sessions have neither.
 // Owner, locks   The session; its lock.
-// See            docs/model.md section 3
+// See            docs/model.md sections 3 and 4
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 #include "base/clock.h"
+#include "model/lane_choice.h"
 #include "model/path_choice.h"
 #include "session/handshake.h"
 #include "transport/transport.h"
@@ -18,6 +21,33 @@
 namespace linnet::session {
 
 class Port;
+
+// Our attempt to open a link elsewhere, beside the one that is up.
+struct Move {
+    Port* port{nullptr};          // null: there is none
+    LinkId id{};
+    Attempt attempt;
+    bool said_hello{false};       // to one address of the peer at least
+    TimePoint until{};
+};
+
+struct LanePaths {
+    explicit LanePaths(const model::LaneChoice::Config& config) noexcept : choice{config} {}
+
+    [[nodiscard]] unsigned index_of(const Port* port) const noexcept
+    {
+        unsigned i = 0;
+        while (i < choice.paths() && ports[i] != port) {
+            ++i;
+        }
+        return i < choice.paths() ? i : model::LaneChoice::kNone;
+    }
+
+    model::LaneChoice choice;
+    std::array<Port*, model::LaneChoice::kMost> ports{};
+    bool last_was_ours{false};    // the last message that was looked at
+    Move move;
+};
 
 struct Paths {
     explicit Paths(const model::PathChoice::Config& config) noexcept : choice{config} {}
@@ -30,15 +60,6 @@ struct Paths {
         std::uint64_t done_before{0};
         TimePoint began{};
     };
-    // Our attempt to open the bulk link elsewhere, beside the one that is up.
-    struct Move {
-        Port* port{nullptr};          // null: there is none
-        LinkId id{};
-        Attempt attempt;
-        bool said_hello{false};       // to one address of the peer at least
-        TimePoint until{};
-    };
-
     // kNone for a port that is no path of this session.
     [[nodiscard]] unsigned index_of(const Port* port) const noexcept
     {

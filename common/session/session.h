@@ -84,6 +84,8 @@ struct LinkState {
     Attempt incoming_attempt;
     TimePoint incoming_until{};
     std::uint32_t peer_received{0};   // by its hello; valid when kUp
+    bool beside{false};               // Attempt::beside; likewise
+    Port* before{nullptr};            // where the link was that this one took the place of while both were up; null: there was none
     std::uint64_t heard_at_up{0};
     TimePoint up_since{};
     TimePoint retry_at{};
@@ -148,6 +150,8 @@ private:
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     LinkState links_[2] LINNET_GUARDED_BY(lock);
     std::unique_ptr<Paths> paths_ LINNET_GUARDED_BY(lock);         // null: nothing to choose
+    std::unique_ptr<LanePaths> lane_paths_ LINNET_GUARDED_BY(lock);
+    std::atomic<bool> lane_choice_{false};                         // lane_paths_ are there, and it is ours to choose
     bool paths_sought_ LINNET_GUARDED_BY(lock) = false;
     std::uint32_t last_number_ LINNET_GUARDED_BY(lock) = 0;        // given to a message
     std::uint32_t link_taken_ LINNET_GUARDED_BY(lock) = 0;         // the last one that the present link took

@@ -625,18 +625,19 @@ void SessionLayer::end_session(Session& s, Status why, std::string_view text, En
         Port* port;
         LinkId id;
     };
-    Old old[5];
+    Old old[6];
     std::size_t n = 0;
     {
         MutexLock guard{s.lock};
         if (s.down_reason() != Status::kOk) {
             return;
         }
-        if (s.paths_ != nullptr && s.paths_->move.port != nullptr) {
-            old[n++] = {s.paths_->move.port, s.paths_->move.id};
+        for (const LinkRole role : {LinkRole::kLane, LinkRole::kBulk}) {
+            if (const Move* const move = move_of(s, role); move != nullptr) {
+                old[n++] = {move->port, move->id};
+            }
         }
-        s.paths_.reset();
-        s.paths_sought_ = true;
+        forget_paths(s);
         s.down_.store(why, std::memory_order_release);
         while (TxMessage* m = s.retained_.pop_front()) {
             unacked.push_back(*m);
@@ -683,7 +684,7 @@ void SessionLayer::shutdown() noexcept
         Session& s = *find(PeerId{i});
         {
             MutexLock guard{s.lock};
-            s.paths_.reset();
+            forget_paths(s);
             for (LinkState& link : s.links_) {
                 link.phase = LinkState::Phase::kIdle;
                 link.incoming_port = nullptr;

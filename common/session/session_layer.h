@@ -26,6 +26,7 @@ class Port final : public TransportSink {
 public:
     Port(SessionLayer& layer, Transport& transport) noexcept : layer_{layer}, transport_{transport} {}
     [[nodiscard]] Transport& transport() noexcept { return transport_; }
+    [[nodiscard]] const TransportCaps& caps() const noexcept { return transport_.caps(); }
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
     HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
@@ -55,8 +56,9 @@ public:
         Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
         bool allow_by_address{true};
         std::uint32_t first_number{1};                      // of the first message, the same for all; tests start near the wrap
-        bool choose_paths{false};                           // bulk links go where transfers take the least time; else where the lane is
+        bool choose_paths{false};                           // links go where messages and transfers take the least time; else to the first transport
         model::PathChoice::Config path_choice;
+        model::LaneChoice::Config lane_choice;
         std::vector<std::pair<std::string, model::Line>> expected;   // of a transfer, by name of the transport; without: what its caps say
     };
 
@@ -142,6 +144,20 @@ public:
             end_transfer(s, slot);
         }
     }
+    // A message of `bytes` is about to be sent, or has come, whole or announced: the lane goes where messages like it are expected to take the least time.
+    void message_sent(Session& s, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
+    {
+        if (s.lane_choice_.load(std::memory_order_relaxed)) {
+            weigh_lane(s, bytes, true);
+        }
+    }
+    void message_came(Session& s, std::uint64_t bytes) noexcept LINNET_EXCLUDES(s.lock)
+    {
+        if (s.lane_choice_.load(std::memory_order_relaxed)) {
+            MutexLock guard{s.lock};
+            weigh_lane(s, bytes, false);
+        }
+    }
     // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.
     [[nodiscard]] bool is_near(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // The peer can read our memory over the lane that is up: an envelope may offer `bytes` of it.
@@ -195,7 +211,7 @@ private:
     [[nodiscard]] bool is_good(const Session& s, const LinkState& link) const noexcept;
     void link_lost(Session& s, Port& port, LinkRole role) noexcept LINNET_EXCLUDES(s.lock);
     void incoming_failed(Session& s, LinkState& link, LinkRole role, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
-    void install_link(Session& s, Port& port, LinkId link, LinkRole role, std::uint32_t peer_received) noexcept LINNET_EXCLUDES(s.lock);
+    void install_link(Session& s, Port& port, LinkId link, LinkRole role, const Attempt& attempt) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] bool link_wanted(const Session& s, LinkRole role) const noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] HelloVerdict accept_hello(Session& s, Port& port, LinkId link, Attempt& attempt, std::span<std::byte> reply) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] Status check_welcome(Session& s, Port& port, LinkId id, LinkRole role, std::span<const std::byte> welcome, WelcomeSeen& seen) noexcept
@@ -211,10 +227,22 @@ private:
     void find_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void time_transfer(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock);
     void end_transfer(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock);
-    void begin_move(Session& s, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
-    void move_failed(Session& s, std::string_view why) noexcept LINNET_REQUIRES(s.lock);
+    void find_lane_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    static void forget_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    template <std::size_t N>
+    [[nodiscard]] std::size_t add_others(const Session& s, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
+    void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
+    [[nodiscard]] Port* bulk_port(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    // The attempt of ours that moves this link; null: none is under way.
+    [[nodiscard]] static Move* move_of(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
+    // False: it cannot be begun at all.
+    [[nodiscard]] bool begin_move(Session& s, LinkRole role, Move& move, Port& to, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void move_failed(Session& s, LinkRole role, std::string_view why) noexcept LINNET_REQUIRES(s.lock);
     void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
-    TimePoint check_move(Session& s, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);
+    void lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void tell_lane(Session& s, const Port& port, bool moved, bool again, std::uint32_t resent) noexcept LINNET_EXCLUDES(s.lock);
+    TimePoint check_move(Session& s, LinkRole role, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);
     // Our attempt `id`: the ordinary one of the link, or the one that moves it. Null: neither, any more.
     struct OwnAttempt {
         Attempt* attempt{nullptr};

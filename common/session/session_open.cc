@@ -84,7 +84,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
     link.rejected = link.nobody = false;
     const bool bulk = role == LinkRole::kBulk;
     for (std::size_t at = link.first_port;; ++at) {
-        Port* const port = bulk ? s.links_[0].port : port_for(s.contact_, at);
+        Port* const port = bulk ? bulk_port(s) : port_for(s.contact_, at);
         if (port == nullptr) {
             break;
         }
@@ -190,7 +190,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
     {
         MutexLock guard{s.lock};
         LinkState& link = s.links_[static_cast<int>(attempt.role)];
-        Paths::Move* const move = attempt.role == LinkRole::kBulk && s.paths_ != nullptr && s.paths_->move.port != nullptr ? &s.paths_->move : nullptr;
+        Move* const move = move_of(s, attempt.role);
         if (s.down_reason() != Status::kOk) {
             return reject(attempt.role, wire::RejectReason::kClosing, 0, reply);
         }
@@ -205,6 +205,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
             return reject(attempt.role, wire::RejectReason::kYield, move->attempt.epoch.number, reply);
         }
         attempt.acceptor_nonce = fresh_nonce();
+        attempt.beside = link.phase == LinkState::Phase::kUp;
         v.action = HelloVerdict::Action::kAccept;
         v.peer = s.id;
         v.role = attempt.role;
@@ -295,7 +296,7 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
         v.why = Status::kRefused;
         return v;
     }
-    std::uint32_t peer_received = 0;
+    Attempt attempt;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
@@ -304,14 +305,14 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
             v.why = Status::kCanceled;
             return v;
         }
-        link.epoch = own.attempt->epoch;
-        v.reply_bytes = write_confirm(*own.attempt, confirm);
-        peer_received = own.attempt->peer_received;
+        attempt = *own.attempt;
+        link.epoch = attempt.epoch;
+        v.reply_bytes = write_confirm(attempt, confirm);
         if (own.moves) {
-            s->paths_->move.port = nullptr;   // it is the link now
+            move_of(*s, role)->port = nullptr;   // it is the link now
         }
     }
-    install_link(*s, port, id, role, peer_received);
+    install_link(*s, port, id, role, attempt);
     v.action = HelloVerdict::Action::kAccept;
     return v;
 }
@@ -358,7 +359,7 @@ HelloVerdict SessionLayer::on_confirm(Port& port, LinkId id, PeerId peer, LinkRo
     if (s == nullptr) {
         return v;
     }
-    std::uint32_t peer_received = 0;
+    Attempt attempt;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
@@ -370,17 +371,17 @@ HelloVerdict SessionLayer::on_confirm(Port& port, LinkId id, PeerId peer, LinkRo
             counters_.add(Counter::kRefusedHellos, 1);
             return v;
         }
-        peer_received = link.incoming_attempt.peer_received;
+        attempt = link.incoming_attempt;
         link.incoming_port = nullptr;
         link.changing = true;   // until it is installed nobody else opens one
     }
-    install_link(*s, port, id, role, peer_received);
+    install_link(*s, port, id, role, attempt);
     v.action = HelloVerdict::Action::kAccept;
     return v;
 }
 
 // `id` becomes the link of this role. What was there before is fenced first: nothing of it is delivered after this.
-void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role, std::uint32_t peer_received) noexcept
+void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role, const Attempt& attempt) noexcept
 {
     Port* old_port = nullptr;
     LinkId old{};
@@ -408,10 +409,12 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
     if (s.down_reason() != Status::kOk) {
         return;
     }
+    link.before = attempt.beside ? link.port : nullptr;   // also if that was closed by the other side meanwhile
     link.port = &port;
     link.id = id;
     link.phase = LinkState::Phase::kUp;
-    link.peer_received = peer_received;
+    link.peer_received = attempt.peer_received;
+    link.beside = attempt.beside;
     if (role == LinkRole::kLane) {
         s.blocked_ = true;   // until on_link_up()
         s.at_once_ = port.transport().caps().at_once;
@@ -425,9 +428,12 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         return;
     }
     if (port.transport().caps().direct_links && s->down_reason() == Status::kOk) {   // no hello: both ends are this process
-        install_link(*s, port, id, role, s->received_.load(std::memory_order_relaxed));
+        Attempt attempt;
+        attempt.peer_received = s->received_.load(std::memory_order_relaxed);
+        install_link(*s, port, id, role, attempt);
     }
     bool again = false;
+    bool moved = false;
     std::uint32_t peer_received = 0;
     std::uint32_t resent = 0;
     {
@@ -444,12 +450,15 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         }
         if (role == LinkRole::kLane) {
             // The new link has taken nothing yet. What the peer has is acknowledged by its hello; the rest goes out again, in order.
-            peer_received = link.peer_received;
+            const std::uint32_t heard = s->ack_heard_.load(std::memory_order_relaxed);
+            peer_received = link.beside && after(heard, link.peer_received) ? heard : link.peer_received;
             s->link_taken_ = s->written_ = s->acked_ = s->taken_back_.load(std::memory_order_relaxed);
             s->unsent_ = s->retained_.front();
             s->ack_due_ = true;
             again = s->was_up_;
             s->was_up_ = true;
+            moved = link.before != nullptr && link.before != &port;
+            lane_is_up(*s, link, link.up_since);
             const std::uint32_t taken = s->taken_.load(std::memory_order_relaxed);
             resent = after(taken, peer_received) ? taken - peer_received : 0;
         }
@@ -461,11 +470,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (silence_due_ == TimePoint::max()) {
         silence_due_ = clock_.now();
     }
-    counters_.add(again ? Counter::kReconnects : Counter::kConnects, 1);
-    if (again) {
-        counters_.add(Counter::kRetransmittedMessages, resent);
-        LINNET_LOG(log_, kInfo, "connection to %s is open again", s->describe().c_str());
-    }
+    tell_lane(*s, port, moved, again, resent);
     if (after(s->acked_, peer_received)) {
         counters_.add(Counter::kProtocolErrors, 1);
         declare_down(*s, Status::kProtocol, "it forgot messages that it had acknowledged");
@@ -530,7 +535,7 @@ void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole rol
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
         if (find_attempt(*s, port, id, role).moves) {
-            move_failed(*s, text);
+            move_failed(*s, role, text);
             return;
         }
         if (link.incoming_port == &port && link.incoming == id) {
@@ -681,7 +686,8 @@ unsigned SessionLayer::retry_links(TimePoint now) noexcept
     TimePoint next = TimePoint::max();
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session& s = *find(PeerId{i});
-        next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events), check_move(s, now)});
+        next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events),
+                         check_move(s, LinkRole::kLane, now), check_move(s, LinkRole::kBulk, now)});
     }
     retry_by(next);
     return events;

@@ -18,7 +18,7 @@ constexpr TransportCaps kPrior{
     .separate_bulk = true,
     .direct_links = false,
     .latency = Nanos{1500},
-    .bytes_per_ns = 1.2,
+    .bytes_per_ns = 0.9,   // with frames of 1500 bytes
 };
 
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.

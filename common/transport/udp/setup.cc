@@ -16,8 +16,8 @@ constexpr TransportCaps kPrior{
     .lane_packet_max = 0,   // filled in by FrameTransport
     .separate_bulk = true,
     .direct_links = false,
-    .latency = Nanos{2800},
-    .bytes_per_ns = 4.0,
+    .latency = Nanos{4000},
+    .bytes_per_ns = 2.5,
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;

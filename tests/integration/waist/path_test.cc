@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// path_choice=measured between two hosts: when the rate of a transport changes in mid-run, rendezvous data goes over another one.
+// path_choice=measured between two hosts: when the rate of a transport changes in mid-run, rendezvous data goes over another one; the lane follows the
+// size of its messages.
 //
 // The hosts are network namespaces joined by a cable; tc(8) gives UDP and everything else rates of their own on it.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "integration/waist/waist.h"
 #include "support/net_namespace.h"
@@ -53,7 +56,11 @@ protected:
     }
     void open(std::vector<linnet_setting_t> settings)
     {
-        settings.insert(settings.begin(), {{"net_include", ""}, {"transports", "udp,tcp"}});
+        const bool chosen = std::any_of(settings.begin(), settings.end(), [](const auto& x) { return std::string_view{x.name} == "transports"; });
+        settings.insert(settings.begin(), {"net_include", ""});
+        if (!chosen) {
+            settings.push_back({"transports", "udp,tcp"});
+        }
         for (const unsigned host : {0u, 1u}) {
             const NamespacePair::Scope there{*hosts_, host};
             ends_[host] = std::make_unique<Endpoint>(settings);
@@ -64,19 +71,19 @@ protected:
             ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
         }
     }
-    // One long message from host 0 to host 1, whole.
-    void message()
+    // Host `from` sends, the other one receives.
+    void message(unsigned from = 0, std::size_t bytes = kMessage)
     {
         out_[0] = static_cast<unsigned char>(++number_);
         Op send;
         Op recv;
         {
-            const NamespacePair::Scope there{*hosts_, 1};
-            ASSERT_GE(ends_[1]->recv(recv, peer_[1], number_, contiguous(in_.data(), kMessage)), 0);
+            const NamespacePair::Scope there{*hosts_, 1 - from};
+            ASSERT_GE(ends_[1 - from]->recv(recv, peer_[1 - from], number_, contiguous(in_.data(), bytes)), 0);
         }
         {
-            const NamespacePair::Scope there{*hosts_, 0};
-            ASSERT_GE(ends_[0]->send(send, peer_[0], number_, contiguous(out_.data(), kMessage)), 0);
+            const NamespacePair::Scope there{*hosts_, from};
+            ASSERT_GE(ends_[from]->send(send, peer_[from], number_, contiguous(out_.data(), bytes)), 0);
         }
         const auto end = std::chrono::steady_clock::now() + 20s;
         while (!send.complete() || !recv.complete()) {
@@ -88,7 +95,21 @@ protected:
         }
         ASSERT_EQ(send.status(), LINNET_OK);
         ASSERT_EQ(recv.status(), LINNET_OK);
-        ASSERT_TRUE(in_ == out_) << "message " << number_;
+        ASSERT_TRUE(std::equal(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(bytes), out_.begin())) << "message " << number_;
+    }
+    // Messages of `bytes` to and fro until the lane has moved; false: it did not within `limit`.
+    bool until_lane_moves(std::size_t bytes, std::chrono::seconds limit)
+    {
+        const std::uint64_t before = ends_[0]->counter("path_moves");
+        const auto end = std::chrono::steady_clock::now() + limit;
+        while (ends_[0]->counter("path_moves") == before) {
+            message(0, bytes);
+            message(1, bytes);
+            if (HasFatalFailure() || std::chrono::steady_clock::now() > end) {
+                return false;
+            }
+        }
+        return true;
     }
     [[nodiscard]] std::uint64_t bytes(Kind kind) const { return ends_[0]->counter(kind == Kind::kUdp ? "udp_tx_bytes" : "tcp_tx_bytes"); }
     // Messages until one went over `kind`, ten times in a row; false: none did within `limit`.
@@ -126,6 +147,24 @@ TEST_F(Paths, ChoiceFollowsTheRatesInMidRun)
     ASSERT_TRUE(until_over(Kind::kUdp, 40s));
     EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
     EXPECT_EQ(ends_[0]->counter("reconnects"), 0u) << "the lane stays";
+}
+
+// Raw Ethernet is quick with short messages and slow with longer ones.
+TEST_F(Paths, LaneGoesWithTheSizeOfItsMessages)
+{
+    open({{"transports", "eth,tcp"}, {"path_choice", "measured"}});
+    message(0, 8);
+    EXPECT_GT(ends_[0]->counter("eth_tx_bytes"), 0u) << "the first of the transports, to begin with";
+    ASSERT_TRUE(until_lane_moves(30'000, 20s));
+    EXPECT_GT(ends_[0]->counter("tcp_tx_bytes"), 0u);
+    const std::uint64_t frames = ends_[0]->counter("eth_tx_bytes");
+    ASSERT_TRUE(until_lane_moves(8, 20s));
+    EXPECT_GT(ends_[0]->counter("eth_tx_bytes"), frames);
+    for (unsigned i = 0; i < 100; ++i) {
+        message(i % 2, i * i * 5);
+    }
+    EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+    EXPECT_EQ(ends_[0]->counter("reconnects") + ends_[1]->counter("reconnects"), 0u);
 }
 
 TEST_F(Paths, InOrderTheFirstTransportCarriesEverything)

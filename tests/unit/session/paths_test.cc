@@ -132,6 +132,33 @@ public:
             transfer(from);
         }
     }
+    // Messages of the proto layer, as the session is told of them: `count` each way in turn, `bytes` long, and one real one each way at times.
+    void pingpong(std::uint64_t bytes, unsigned count)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            for (SessionNode* const n : {a, b}) {
+                NodePeer& out = n == a ? *to_b : *to_a;
+                NodePeer& in = n == a ? *to_a : *to_b;
+                {
+                    MutexLock guard{out.lock};
+                    n->layer.message_sent(out, bytes);
+                }
+                if (i % 16 == 0) {
+                    n->send(out, 100);
+                }
+                (n == a ? b : a)->layer.message_came(in, bytes);
+            }
+            step();
+        }
+    }
+    [[nodiscard]] bool lane_on_second() { return other.links_up(LinkRole::kLane) != 0; }
+    [[nodiscard]] std::size_t lanes() { return other.links_up(LinkRole::kLane) + world.net.links_up(LinkRole::kLane); }
+    // All that was sent has come, once, in order, and every message was handed back.
+    bool drained()
+    {
+        return run_until([this] { return a->outstanding() == 0 && b->outstanding() == 0 && to_a->received == to_b->sent && to_b->received == to_a->sent; });
+    }
+
     [[nodiscard]] bool on_second() { return other.links_up(LinkRole::kBulk) != 0; }
     [[nodiscard]] std::size_t bulk_links() { return other.links_up(LinkRole::kBulk) + world.net.links_up(LinkRole::kBulk); }
     [[nodiscard]] static std::uint64_t moves(const SessionNode& n) { return n.counters.get(Counter::kPathMoves); }
@@ -234,10 +261,7 @@ TEST_F(PathsTest, LongerMessagesLeaveALaneThatIsSlowerThanTheBulkLinkElsewhere)
         MutexLock guard{to_b->lock};
         return std::pair{a->layer.first_fragment(*to_b), a->layer.lane_worth(*to_b)};
     };
-    EXPECT_EQ(asked(), (std::pair{SIZE_MAX, SIZE_MAX}));
-    second_takes = 2ms;
-    transfers(*a, 20);   // it is expected to take half the time
-    ASSERT_TRUE(on_second());
+    ASSERT_TRUE(on_second()) << "where it is expected to take half the time";
     EXPECT_EQ(asked(), (std::pair<std::size_t, std::size_t>{0, 20'000}));
 }
 
@@ -305,6 +329,113 @@ TEST_F(PathsTest, PeerThatDiesWhileTheLinkMovesIsLostOnce)
     EXPECT_EQ(to_b->downs, 1);
 }
 
+// ---- the lane ----
+
+class LanesTest : public PathsTest {
+protected:
+    LanesTest()
+    {
+        for (auto& t : second) {
+            t->expect(1200ns, 0.5);   // the first: 2 us, 1 byte per ns
+        }
+        a->send(*to_b, 10);
+        EXPECT_TRUE(drained());
+    }
+    void TearDown() override
+    {
+        EXPECT_TRUE(departed || drained());
+        EXPECT_EQ(to_a->downs + to_b->downs, departed ? 1 : 0);
+        PathsTest::TearDown();
+    }
+    bool departed{false};
+};
+
+TEST_F(LanesTest, ShortMessagesTakeTheQuickTransportAndLongerOnesBringTheLaneBack)
+{
+    pingpong(8, 2000);
+    EXPECT_TRUE(lane_on_second());
+    EXPECT_EQ(lanes(), 1u);
+    EXPECT_EQ(moves(*a), 1u);
+    EXPECT_EQ(moves(*b), 1u) << "both have a lane that moved";
+    run_for(1s);
+    pingpong(8000, 2000);
+    EXPECT_FALSE(lane_on_second());
+    EXPECT_EQ(lanes(), 1u);
+    EXPECT_EQ(a->counters.get(Counter::kReconnects) + b->counters.get(Counter::kReconnects), 0u);
+}
+
+TEST_F(LanesTest, NothingIsLostOrDoubledInTheMidstOfAStream)
+{
+    world.net.faults.delay_max = 300us;
+    for (unsigned round = 0; round < 6; ++round) {
+        for (unsigned i = 0; i < 700; ++i) {
+            if (i % 3 == 0) {
+                a->send(*to_b, 1 + i * 7 % 9000);
+                b->send(*to_a, 1 + i * 5 % 3000);
+            }
+            pingpong(round % 2 == 0 ? 8 : 8000, 1);
+        }
+        run_for(1s);
+    }
+    EXPECT_TRUE(drained());
+    EXPECT_GE(moves(*a), 5u);
+}
+
+TEST_F(LanesTest, LaneThatCannotBeOpenedElsewhereStaysUnharmed)
+{
+    other.faults.timed_out = 1;
+    pingpong(8, 5000);
+    EXPECT_EQ(world.net.links_up(LinkRole::kLane), 1u);
+    EXPECT_EQ(moves(*a), 0u);
+}
+
+TEST_F(LanesTest, MoveThatHangsEndsWithConnectTimeoutAndIsTriedLater)
+{
+    other.faults.hang = 1;
+    pingpong(8, 2000);
+    run_for(5s);
+    EXPECT_EQ(lanes(), 1u);
+    EXPECT_FALSE(lane_on_second());
+    other.faults.hang = 0;
+    run_for(10s);
+    pingpong(8, 2000);
+    EXPECT_TRUE(lane_on_second());
+}
+
+TEST_F(LanesTest, LaneWhoseQuickTransportBreaksComesBackAndGoesThereAgain)
+{
+    pingpong(8, 2000);
+    ASSERT_TRUE(lane_on_second());
+    a->send(*to_b, 5000);
+    other.break_all(*second[0], LinkRole::kLane);
+    EXPECT_TRUE(drained());
+    EXPECT_FALSE(lane_on_second()) << "the first transport is where links are opened";
+    run_for(1s);
+    pingpong(8, 6000);
+    EXPECT_TRUE(lane_on_second());
+}
+
+TEST_F(LanesTest, BulkLinkOpensWhereMostGoesThrough)
+{
+    pingpong(8, 2000);
+    ASSERT_TRUE(lane_on_second());
+    EXPECT_TRUE(push(*b));
+    EXPECT_TRUE(push(*a));
+    EXPECT_FALSE(on_second());
+    EXPECT_EQ(bulk_links(), 1u);
+}
+
+TEST_F(LanesTest, PeerThatDepartsWhileItsLaneMovesIsNoError)
+{
+    pingpong(8, 2000);
+    other.faults.delay_max = 5ms;
+    pingpong(8000, 400);
+    b->goodbye(*to_a);
+    EXPECT_TRUE(run_until([this] { return to_b->downs == 1; }));
+    EXPECT_EQ(a->counters.get(Counter::kPeersLost), 0u);
+    departed = true;
+}
+
 TEST(PathsWithoutChoice, NothingIsTimedAndNothingMoves)
 {
     TwoNetworks n{testing::test_seed(1), false};
@@ -324,6 +455,9 @@ TEST(PathsUnderFaults, EndWithOneLink)
     for (std::uint64_t run = 0; run < runs; ++run) {
         std::mt19937_64 random{seed + run};
         TwoNetworks n{random()};
+        for (auto& t : n.second) {
+            t->expect(random() % 2 == 0 ? 1200ns : 3000ns, random() % 2 == 0 ? 0.5 : 1.0);
+        }
         for (SimNet* const net : {&n.world.net, &n.other}) {
             net->faults.delay_max = Nanos{static_cast<std::int64_t>(random() % 2 == 0 ? 20'000 : 3'000'000)};
             net->faults.no_resource = random() % 4 == 0 ? 0.2 : 0;
@@ -343,12 +477,20 @@ TEST(PathsUnderFaults, EndWithOneLink)
             if (random() % 40 == 0) {
                 n.world.net.break_all(n.a->transport, LinkRole::kLane);
             }
+            if (random() % 40 == 0) {
+                n.other.break_all(*n.second[0], LinkRole::kLane);
+            }
+            if (random() % 3 == 0) {
+                n.pingpong(random() % 2 == 0 ? 8 : 9000, static_cast<unsigned>(random() % 400));
+            }
         }
         n.world.net.faults.no_resource = n.world.net.faults.timed_out = n.other.faults.no_resource = n.other.faults.timed_out = 0;
         n.run_for(2s);   // longer than attempts wait for each other
         ASSERT_TRUE(n.push(*n.a)) << "seed " << seed + run;
         ASSERT_TRUE(n.push(*n.b)) << "seed " << seed + run;
         ASSERT_EQ(n.bulk_links(), 1u) << "seed " << seed + run;
+        ASSERT_TRUE(n.drained()) << "seed " << seed + run;
+        ASSERT_EQ(n.lanes(), 1u) << "seed " << seed + run;
         ASSERT_EQ(n.to_a->downs + n.to_b->downs, 0) << "seed " << seed + run;
         ASSERT_EQ(n.world.complaints(), "") << "seed " << seed + run;
         moves += TwoNetworks::moves(*n.a) + TwoNetworks::moves(*n.b);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// LaneChoice.
+#include "model/lane_choice.h"
+
+#include <algorithm>
+
+namespace linnet::model {
+
+unsigned LaneChoice::add(const Line& expected) noexcept
+{
+    if (count_ == kMost) {
+        return kNone;
+    }
+    paths_[count_].expected = expected;
+    return count_++;
+}
+
+double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const noexcept
+{
+    const auto size = static_cast<double>(bytes);
+    const Line& own = paths_[path].expected;
+    double least = own.at(size);
+    double asked = 0;   // the question and the answer
+    const Line* over = &own;
+    for (unsigned i = 0; i < count_; ++i) {
+        const Line& other = paths_[i].expected;
+        const double around = own.fixed_ns + other.fixed_ns + other.at(size);
+        if (i != path && other.per_byte_ns < own.per_byte_ns && around < least) {   // announced here, asked for and sent there
+            least = around;
+            asked = own.fixed_ns + other.fixed_ns;
+            over = &other;
+        }
+    }
+    return alone ? asked + over->at(size) : over->per_byte_ns * size;
+}
+
+bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept
+{
+    if (at_ == kNone) {
+        return false;
+    }
+    const double here = cost_ns(at_, bytes, alone);
+    bool ask = false;
+    for (unsigned i = 0; i < count_; ++i) {
+        if (i != at_) {
+            Path& p = paths_[i];
+            p.lost_ns = std::max(0.0, p.lost_ns + here - cost_ns(i, bytes, alone));
+            ask = ask || p.lost_ns >= static_cast<double>(worth_.count());
+        }
+    }
+    return ask;
+}
+
+unsigned LaneChoice::wanted(TimePoint now) noexcept
+{
+    unsigned best = at_;
+    auto most = static_cast<double>(worth_.count());
+    for (unsigned i = 0; i < count_; ++i) {
+        Path& p = paths_[i];
+        if (now < p.due) {
+            p.lost_ns = 0;   // not asked again at each message
+        } else if (i != at_ && p.lost_ns >= most) {
+            best = i;
+            most = p.lost_ns;
+        }
+    }
+    return best;
+}
+
+void LaneChoice::moved(unsigned path, TimePoint now) noexcept
+{
+    if (path == at_) {
+        return;
+    }
+    worth_ = now - moved_at_ < config_.soon ? std::min(2 * worth_, config_.worth_max) : config_.worth;
+    moved_at_ = now;
+    at_ = path;
+    for (Path& p : paths_) {
+        p.lost_ns = 0;
+    }
+    if (path < count_) {
+        paths_[path].failures = 0;
+    }
+}
+
+void LaneChoice::failed(unsigned path, TimePoint now) noexcept
+{
+    if (path < count_) {
+        Path& p = paths_[path];
+        p.due = now + std::min(config_.retry_first * (1u << std::min(p.failures, 10u)), config_.retry_max);
+        ++p.failures;
+        p.lost_ns = 0;
+    }
+}
+
+}   // namespace linnet::model

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// LaneChoice: which of several paths to a peer its lane should take, by the messages that the two exchange.
+//
+// What it is     A state machine without I/O and without a clock of its own. For each path it sums up how much sooner the messages would have been there,
+// What it is     A state machine without I/O and without a clock of its own. For each path it sums up how much sooner the messages would have come, had the
+//                ago does not count against what is now. A path whose sum is worth a move is wanted. A lane so loses to the best path at most what moves cost.
+// Owner          session/, one per peer that several paths reach.
+// Threads        One at a time (the lock of the session).
+// Blocking       Never; allocates nothing.
+// Failure        None. A path that cannot be opened is told by failed().
+// See            docs/model.md section 4
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "model/cost.h"
+
+namespace linnet::model {
+
+class LaneChoice {
+public:
+    struct Config {
+        Nanos worth{std::chrono::milliseconds{1}};        // time lost that a move is worth
+        Nanos worth_max{std::chrono::milliseconds{64}};   // it doubles with each move that comes
+        Nanos soon{std::chrono::milliseconds{200}};       // so soon after another, up to here; a later one sets it back
+        Nanos retry_first{std::chrono::seconds{10}};      // until a path that failed is tried again; doubles
+        Nanos retry_max{std::chrono::seconds{320}};
+    };
+    static constexpr unsigned kMost = 4;
+    static constexpr unsigned kNone = kMost;
+
+    explicit LaneChoice(const Config& config) noexcept : config_{config}, worth_{config.worth} {}
+
+    // Half a round trip of a message, expected. The first is where the lane is. Returns its index, or kNone when there are kMost.
+    unsigned add(const Line& expected) noexcept;
+    [[nodiscard]] unsigned paths() const noexcept { return count_; }
+
+    // A message of `bytes` was sent or has come. `alone`: the one before it went the other way, as in a ping-pong; else it is one of a row, of which only the
+    // bytes take their time. True: time to ask wanted().
+    bool message(std::uint64_t bytes, bool alone) noexcept;
+    // Where the lane should be: at(), if nowhere else.
+    [[nodiscard]] unsigned wanted(TimePoint now) noexcept;
+    [[nodiscard]] unsigned at() const noexcept { return at_; }
+    // The lane is on `path` (kNone: on none of these), whoever moved it there.
+    void moved(unsigned path, TimePoint now) noexcept;
+    // It could not be moved there.
+    void failed(unsigned path, TimePoint now) noexcept;
+
+    // What a message takes whose lane is on `path`. A long one may leave the lane for another path, for a question and an answer.
+    [[nodiscard]] double cost_ns(unsigned path, std::uint64_t bytes, bool alone) const noexcept;
+
+private:
+    struct Path {
+        Line expected;
+        double lost_ns{0};        // by not being on it
+        unsigned failures{0};     // in a row
+        TimePoint due{};          // when it may be tried (again)
+    };
+
+    const Config config_;
+    std::array<Path, kMost> paths_{};
+    unsigned count_{0};
+    unsigned at_{0};
+    Nanos worth_;
+    TimePoint moved_at_{};
+};
+
+}   // namespace linnet::model

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// The choice of the lane's path: one that is quick and narrow, and one that is slow and wide.
+#include "model/lane_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "support/seed.h"
+
+namespace linnet::model {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Line kWide{4500, 0.33};
+constexpr Line kQuick{1500, 1.07};
+
+class LaneChoiceTest : public ::testing::Test {
+protected:
+    LaneChoiceTest()
+    {
+        EXPECT_EQ(choice.add(kWide), 0u);
+        EXPECT_EQ(choice.add(kQuick), 1u);
+    }
+    // Messages on the lane as it is; moved where it is wanted. Returns how many of them came before the last move, or 0.
+    unsigned messages(std::uint64_t bytes, unsigned count, bool alone = true)
+    {
+        unsigned last = 0;
+        for (unsigned i = 0; i < count; ++i) {
+            spent += choice.cost_ns(choice.at(), bytes, alone);
+            now += Nanos{10us};
+            if (!choice.message(bytes, alone)) {
+                continue;
+            }
+            if (const unsigned to = choice.wanted(now); to != choice.at()) {
+                choice.moved(to, now);
+                ++moves;
+                last = i + 1;
+            }
+        }
+        return last;
+    }
+
+    LaneChoice choice{LaneChoice::Config{}};
+    TimePoint now{std::chrono::hours{1}};
+    double spent{0};
+    unsigned moves{0};
+};
+
+TEST_F(LaneChoiceTest, ShortMessagesGoAndComeByTheQuickPath)
+{
+    EXPECT_EQ(choice.at(), 0u);
+    const unsigned after = messages(8, 1000);
+    EXPECT_EQ(choice.at(), 1u);
+    EXPECT_NEAR(after, 1e6 / 3000, 2) << "when what was lost is worth the move, 1 ms";
+    messages(8, 100'000);
+    EXPECT_EQ(moves, 1u);
+}
+
+TEST_F(LaneChoiceTest, LongerMessagesBringTheLaneBack)
+{
+    messages(8, 1000);
+    ASSERT_EQ(choice.at(), 1u);
+    now += 1s;
+    messages(8192, 1000);
+    EXPECT_EQ(choice.at(), 0u);
+}
+
+TEST_F(LaneChoiceTest, RowsOfMessagesAreAMatterOfBytesAlone)
+{
+    messages(8, 10'000, false);
+    EXPECT_EQ(choice.at(), 0u);
+    messages(8, 1000);
+    ASSERT_EQ(choice.at(), 1u);
+    messages(1024, 100'000, false);
+    EXPECT_EQ(choice.at(), 0u);
+}
+
+TEST_F(LaneChoiceTest, WhatIsBestForMostOfTheTimeOfAMixtureStays)
+{
+    for (unsigned i = 0; i < 1000; ++i) {
+        messages(8, 10);
+        messages(6000, 2);   // loses 1.5 us each on the quick path; ten short ones gain 30
+    }
+    EXPECT_EQ(choice.at(), 1u);
+    EXPECT_EQ(moves, 1u);
+}
+
+TEST_F(LaneChoiceTest, LongMessagesLeaveTheQuickPathForTheWideOne)
+{
+    const double direct = kQuick.at(65536);
+    const double by_the_other = kQuick.fixed_ns + kWide.fixed_ns + kWide.at(65536);
+    EXPECT_LT(by_the_other, direct);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), by_the_other);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(0, 65536, true), kWide.at(65536));
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, false), kWide.per_byte_ns * 65536);
+}
+
+TEST_F(LaneChoiceTest, AlternatingPhasesSoonMoveItNoMore)
+{
+    for (unsigned i = 0; i < 200; ++i) {
+        messages(8, 400);
+        messages(65536, 200);
+    }
+    EXPECT_GE(moves, 1u);
+    EXPECT_LE(moves, 4u) << "of 400 phases";
+}
+
+TEST_F(LaneChoiceTest, PathThatFailsIsLeftAloneForLongerAndLonger)
+{
+    const auto tried_within = [this](unsigned count) {
+        unsigned tries = 0;
+        for (unsigned i = 0; i < count; ++i) {
+            now += Nanos{10us};
+            if (choice.message(8, true) && choice.wanted(now) != choice.at()) {
+                choice.failed(1, now);
+                ++tries;
+            }
+        }
+        return tries;
+    };
+    EXPECT_EQ(tried_within(900'000), 1u) << "9 s";
+    EXPECT_EQ(tried_within(2'000'000), 1u) << "from 10 s on";
+    EXPECT_EQ(tried_within(4'000'000), 1u) << "from 30 s on";
+    EXPECT_EQ(choice.at(), 0u);
+}
+
+TEST_F(LaneChoiceTest, ElsewhereItKeepsStill)
+{
+    choice.moved(LaneChoice::kNone, now);
+    EXPECT_FALSE(choice.message(8, true));
+}
+
+// Whatever the traffic, the lane takes little more time than the better of the two would have, moves included.
+TEST_F(LaneChoiceTest, LosesLittleToTheBetterPath)
+{
+    std::mt19937_64 random{testing::test_seed(7)};
+    double best[2] = {0, 0};
+    for (unsigned phase = 0; phase < 300; ++phase) {
+        const std::uint64_t bytes = std::uint64_t{1} << (random() % 17);
+        const auto count = static_cast<unsigned>(random() % 3000);
+        const bool alone = random() % 3 != 0;
+        for (unsigned i = 0; i < 2; ++i) {
+            best[i] += choice.cost_ns(i, bytes, alone) * count;
+        }
+        messages(bytes, count, alone);
+    }
+    constexpr double kMove = 300'000;
+    EXPECT_LT(spent + moves * kMove, 1.1 * std::min(best[0], best[1]));
+}
+
+}   // namespace
+}   // namespace linnet::model
