@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the Linnet authors
 // LaneChoice: which of several paths to a peer its lane should take, by the messages that the two exchange.
 //
-// What it is     A state machine without I/O and without a clock of its own. For each path it sums up how much sooner the messages would have been there,
 // What it is     A state machine without I/O and without a clock of its own. For each path it sums up how much sooner the messages would have come, had the
+//                lane been on it; a sum that would fall below zero begins again (the cumulative sum test of Page, Biometrika 41, 1954), so that what was long
 //                ago does not count against what is now. A path whose sum is worth a move is wanted. A lane so loses to the best path at most what moves cost.
 // Owner          session/, one per peer that several paths reach.
 // Threads        One at a time (the lock of the session).
