@@ -16,6 +16,8 @@ if [ "$(id -u)" = 0 ]; then
 fi
 $user test -r "$LINNET_TEST_PLUGIN_DIR/mca_mtl_linnet.so" -a -x "$here/confined" || { echo "an ordinary user cannot read this installation"; exit 77; }
 $user "$here/confined" true || { echo "user namespaces or seccomp cannot be had here"; exit 77; }
+python=${PYTHON:-python3}    # found by configure, perhaps where an ordinary user may not go
+$user "$python" -c '' 2>/dev/null || python=/usr/bin/python3
 cd "$work" || exit 1
 net=
 alone=$work/alone    # a network with nothing but its loopback interface, as a container without one has
@@ -30,7 +32,7 @@ run() {
     text=$1 expect=$2
     shift 2
     echo "== $text"
-    $user env HOME="$work" $net "$here/confined" "${PYTHON:-python3}" "$here/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --build "$work/b" \
+    $user env HOME="$work" $net "$here/confined" "$python" "$here/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --build "$work/b" \
         --mca mtl_linnet_log_level=debug "$@" || failed=1
     grep -rqE "$expect" "$work"/b/*/output.log || { echo "FAIL: nothing says $expect"; failed=1; }
     rm -rf "$work/b"
