@@ -87,26 +87,6 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
     s.lane_choice_.store(s.lane_paths_ != nullptr && self_.endpoint_id.get() < s.endpoint_id(), std::memory_order_relaxed);
 }
 
-// Where the bulk link opens: with the lane, or where most goes through by far, as expected; but for a second attempt, with the lane.
-Port* SessionLayer::bulk_port(const Session& s) const noexcept
-{
-    Port* const lane = s.links_[0].port;
-    Port* best = lane;
-    if (lane == nullptr || s.lane_paths_ == nullptr || s.links_[1].failures != 0) {
-        return best;
-    }
-    constexpr double kLong = 256 << 10;
-    double least = 0.8 * expected_of(*lane).at(kLong);
-    for (unsigned i = 0; i < s.lane_paths_->choice.paths(); ++i) {
-        Port* const port = s.lane_paths_->ports[i];
-        if (const double takes = expected_of(*port).at(kLong); port != lane && takes < least) {
-            best = port;
-            least = takes;
-        }
-    }
-    return best;
-}
-
 // ---- what it means for the lane ----
 
 bool SessionLayer::bulk_elsewhere(const Session& s) const noexcept

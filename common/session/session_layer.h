@@ -233,7 +233,6 @@ private:
     [[nodiscard]] std::size_t add_others(const Session& s, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
-    [[nodiscard]] Port* bulk_port(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // The attempt of ours that moves this link; null: none is under way.
     [[nodiscard]] static Move* move_of(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     // False: it cannot be begun at all.

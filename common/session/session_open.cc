@@ -84,7 +84,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
     link.rejected = link.nobody = false;
     const bool bulk = role == LinkRole::kBulk;
     for (std::size_t at = link.first_port;; ++at) {
-        Port* const port = bulk ? bulk_port(s) : port_for(s.contact_, at);
+        Port* const port = bulk ? s.links_[0].port : port_for(s.contact_, at);
         if (port == nullptr) {
             break;
         }
