@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# Traffic for lab_test.sh: numbered raw frames and TCP streams, each with a receiver that prints what it got as JSON.
+# Traffic for lab_test.sh: numbered raw frames and TCP streams, each with a receiver that prints what it got as JSON; and the rate of a port.
 
 import hashlib
 import json
 import select
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -103,8 +104,34 @@ def stream_receive():
     print(json.dumps({"bits_per_second": rate, "sha256": digest.hexdigest()}))
 
 
+def port_rate(namespace, port, burst, command):
+    """The rate of a port with a token bucket while a command sends through it, from the port's own counter: between any two looks it sends at
+    most a bucket and what its rate gives in that time. So the highest of (bytes - burst) / time over all pairs of looks is at most the rate,
+    however late the machine lets it send; and close to it as soon as there was one stretch in which nothing but the port held the frames."""
+    ask = ["tc", "-n", namespace, "-s", "-j", "-b", "-"]
+    looks, rate = [], 0.0
+    with subprocess.Popen(ask, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tc, \
+            subprocess.Popen(command, stdout=subprocess.DEVNULL) as sender:
+        while sender.poll() is None:
+            before = time.monotonic()
+            tc.stdin.write(f"qdisc show dev {port}\n")
+            tc.stdin.flush()
+            text = tc.stdout.readline()
+            while not text.rstrip().endswith("]"):
+                text += tc.stdout.readline()
+            sent = next(queue for queue in json.loads(text) if queue["kind"] == "tbf")["bytes"]
+            after = time.monotonic()
+            rate = max([rate] + [(sent - then_sent - burst) * 8 / (after - then) for then, then_sent in looks])
+            looks.append((before, sent))
+            time.sleep(0.01)
+        tc.stdin.close()
+    print(json.dumps({"bits_per_second": rate}))
+    sys.exit(sender.returncode)
+
+
 COMMANDS = {"frames-send": lambda count, rate: frames_send(int(count), float(rate)),
             "frames-receive": frames_receive,
             "stream-send": lambda address, size, limit: stream_send(address, int(size), float(limit)),
-            "stream-receive": stream_receive}
+            "stream-receive": stream_receive,
+            "port-rate": lambda namespace, port, burst, *command: port_rate(namespace, port, int(burst), command)}
 COMMANDS[sys.argv[1]](*sys.argv[2:])
