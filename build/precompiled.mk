@@ -17,4 +17,4 @@ always:
 # (-w: of `#pragma once` in a main file.)
 $(precompiled).gch: $(srcdir)/$(precompiled) $(precompiled).flags $(top_builddir)/config.status
 	@$(MKDIR_P) $(@D)
-	$(AM_V_CXX)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(LINNET_CXXFLAGS) $(CXXFLAGS) $(precompiled_flags) -w -x c++-header -o $@ $(srcdir)/$(precompiled)
+	$(AM_V_CXX)$(CXX) $(DEFS) $(DEFAULT_INCLUDES) $(INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(LINNET_CXXFLAGS) $(CXXFLAGS) $(precompiled_flags) $(PCH_CXXFLAGS) -w -x c++-header -o $@ $(srcdir)/$(precompiled)
