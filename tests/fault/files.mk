@@ -14,6 +14,7 @@ libtestsim_la_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 
 test_programs += fault_test
 long_programs += fault_test
+single_threaded_programs += fault_test
 fault_test_SOURCES = fault/session_fault_test.cc
 fault_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 fault_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)

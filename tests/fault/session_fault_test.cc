@@ -133,7 +133,7 @@ class SessionFault : public ::testing::TestWithParam<int> {};
 
 TEST_P(SessionFault, EveryMessageArrivesOnceAndInOrderOverLinksThatBreak)
 {
-    const std::uint64_t count = (runs(paced(100'000)) + kBlocks - 1) / kBlocks;
+    const std::uint64_t count = (runs(paced(25'000)) + kBlocks - 1) / kBlocks;
     const std::uint64_t seed = test_seed(20'261'121) + static_cast<std::uint64_t>(GetParam()) * count;
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::string wrong = run_schedule(seed + i);
