@@ -148,6 +148,31 @@ void Context::make_tasks()
     task_source_ = std::make_unique<TaskSource>(*tasks_, *engine_, clock_);
 }
 
+// Each frame that arrives at a host is looked at once for every process there that listens to raw Ethernet; and a job within one host needs none.
+bool Context::pays_to_open_behind() const noexcept
+{
+    constexpr std::int64_t kMostOnHost = 8;
+    const std::int64_t here = settings_.integer(SettingId::kLocalRanks);   // 0: not known
+    const std::int64_t all = settings_.integer(SettingId::kExpectedPeers);
+    return here == 0 || (here <= kMostOnHost && (all == 0 || all > here));
+}
+
+Status Context::open_transport(const TransportRow& row, const TransportEnv& env, wire::EndpointName& self, bool automatic)
+{
+    using Automatic = TransportRow::Automatic;
+    transports_.push_back(row.make(env));   // before it can fail: its port stays, and close() goes through the ports
+    Transport& t = *transports_.back();
+    session::Port& port = sessions_->add_port(t);
+    if (const Status s = t.open(port, self); s != Status::kOk) {
+        if (!automatic || row.automatic == Automatic::kYes) {
+            return s;   // it said why
+        }
+        LINNET_LOG(log_, kInfo, "going without the transport %s", row.name);   // it said why, and reaches nobody
+        return Status::kOk;
+    }
+    return automatic && row.automatic == Automatic::kBehind && !t.usable() ? Status::kOk : engine_->add_source(t);
+}
+
 Status Context::open_transports()
 {
     wire::EndpointName self;
@@ -157,24 +182,24 @@ Status Context::open_transports()
     const TransportEnv env{settings_, clock_, log_, stats_};
     const std::string& chosen = settings_.text(SettingId::kTransports);
     sessions_->set_self(self);
+    const Transport* behind = nullptr;
     for (const TransportRow& row : transport_table()) {
         if (!transport_chosen(chosen, row)) {
             continue;
         }
-        transports_.push_back(row.make(env));   // before it can fail: its port stays, and close() goes through the ports
-        Transport& t = *transports_.back();
-        session::Port& port = sessions_->add_port(t);
-        const Status s = t.open(port, self);
-        if (s != Status::kOk && chosen == "auto" && row.automatic == TransportRow::Automatic::kIfItOpens) {
-            LINNET_LOG(log_, kInfo, "going without the transport %s", row.name);   // it said why, and reaches nobody
+        const bool automatic = chosen == "auto" || chosen.empty();
+        if (automatic && row.automatic == TransportRow::Automatic::kBehind && !pays_to_open_behind()) {
             continue;
         }
-        if (s != Status::kOk) {
-            return s;   // it said why
+        if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {
+            return s;
         }
-        if (const Status added = engine_->add_source(t); added != Status::kOk) {
-            return added;
+        if (automatic && row.automatic == TransportRow::Automatic::kBehind) {
+            behind = transports_.back().get();
         }
+    }
+    if (behind != nullptr) {
+        sessions_->try_last(*behind);
     }
     if (transports_.size() < 2 && chosen.find("loopback") == std::string::npos) {   // which reaches nobody else
         LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());

@@ -60,6 +60,9 @@ struct RemoteNews {
 };
 using RemoteFn = void (*)(void* arg, const RemoteNews& news) noexcept;
 
+struct TransportEnv;
+struct TransportRow;
+
 class Context {
 public:
     static Result<std::unique_ptr<Context>> open(const OpenArgs& args);
@@ -117,6 +120,8 @@ private:
     void make_layers(const OpenArgs& args);
     void make_tasks();
     Status open_transports();
+    Status open_transport(const TransportRow& row, const TransportEnv& env, wire::EndpointName& self, bool automatic);
+    [[nodiscard]] bool pays_to_open_behind() const noexcept;
     unsigned drain(unsigned budget) noexcept;
     unsigned drain(proto::Proto::Collector& mine, unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;

@@ -27,7 +27,7 @@ std::span<const TransportRow> transport_table() noexcept
     static constexpr std::array<TransportRow, 5> kTable{{
         {"loopback", Automatic::kYes, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
         {"shm", Automatic::kIfItOpens, make<shm::ShmTransport>},
-        {"eth", Automatic::kNo, make<eth::EthTransport>},
+        {"eth", Automatic::kBehind, make<eth::EthTransport>},
         {"udp", Automatic::kNo, make<udp::UdpTransport>},
         {"tcp", Automatic::kYes, make<tcp::TcpTransport>},
     }};

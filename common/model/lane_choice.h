@@ -36,6 +36,8 @@ public:
 
     // Half a round trip of a message, expected. The first is where the lane is. Returns its index, or kNone when there are kMost.
     unsigned add(const Line& expected) noexcept;
+    // It is another line now.
+    void expect(unsigned path, const Line& expected) noexcept { paths_[path].expected = expected; }
     [[nodiscard]] unsigned paths() const noexcept { return count_; }
 
     // A message of `bytes` was sent or has come. `alone`: the one before it went the other way, as in a ping-pong; else it is one of a row, of which only the

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kWorthTiming = 64u << 10;
 // A peer that sent bulk data so recently is a sender too, and with two senders one of them chooses.
 constexpr Nanos kSendsToo = std::chrono::seconds{1};
+// After so many messages it is asked again what the transports expect.
+constexpr unsigned kExpectAgain = 64;
 }   // namespace
 
 // ---- which ways there are ----
@@ -23,7 +25,7 @@ model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
     const TransportCaps& caps = port.caps();
     const auto it = std::find_if(config_.expected.begin(), config_.expected.end(), [&caps](const auto& e) { return e.first == caps.name; });
-    return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), 1 / caps.bytes_per_ns};
+    return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), port.transport().ns_per_byte()};
 }
 
 void SessionLayer::forget_paths(Session& s) noexcept
@@ -102,7 +104,7 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     }
     const TransportCaps& lane = s.links_[0].port->transport().caps();
     const TransportCaps& bulk = s.links_[1].port->transport().caps();
-    const double gain = 1 / lane.bytes_per_ns - 1 / bulk.bytes_per_ns;
+    const double gain = s.links_[0].port->transport().ns_per_byte() - s.links_[1].port->transport().ns_per_byte();
     return gain > 0 ? static_cast<std::size_t>(static_cast<double>((lane.latency + bulk.latency).count()) / gain) : SIZE_MAX;
 }
 
@@ -166,6 +168,11 @@ void SessionLayer::weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexce
     LanePaths& p = *s.lane_paths_;
     const bool alone = p.last_was_ours != ours;
     p.last_was_ours = ours;
+    if (++p.messages % kExpectAgain == 0) {
+        for (unsigned i = 0; i < p.choice.paths(); ++i) {
+            p.choice.expect(i, expected_of(*p.ports[i]));
+        }
+    }
     if (!p.choice.message(bytes, alone) || p.move.port != nullptr || !s.lane_up() || closing_.load(std::memory_order_relaxed)) {
         return;
     }

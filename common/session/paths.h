@@ -46,6 +46,7 @@ struct LanePaths {
     model::LaneChoice choice;
     std::array<Port*, model::LaneChoice::kMost> ports{};
     bool last_was_ours{false};    // the last message that was looked at
+    unsigned messages{0};         // that were looked at
     Move move;
 };
 

@@ -99,6 +99,12 @@ Port& SessionLayer::add_port(Transport& transport)
     return *ports_.back();
 }
 
+void SessionLayer::try_last(const Transport& transport) noexcept
+{
+    const auto it = std::find_if(ports_.begin(), ports_.end(), [&transport](const auto& p) { return &p->transport() == &transport; });
+    std::rotate(it, it + 1, ports_.end());
+}
+
 // ---- sending ----
 
 void SessionLayer::stamp(Session& s, TxMessage& m) noexcept

@@ -26,6 +26,7 @@ class Port final : public TransportSink {
 public:
     Port(SessionLayer& layer, Transport& transport) noexcept : layer_{layer}, transport_{transport} {}
     [[nodiscard]] Transport& transport() noexcept { return transport_; }
+    [[nodiscard]] const Transport& transport() const noexcept { return transport_; }
     [[nodiscard]] const TransportCaps& caps() const noexcept { return transport_.caps(); }
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
@@ -67,6 +68,8 @@ public:
 
     // Before the first peer. Transports are preferred in this order. Returns the port to hand to Transport::open().
     Port& add_port(Transport& transport);
+    // Before the first peer: not before all that were added so far.
+    void try_last(const Transport& transport) noexcept;
     // Once, after the transports are open: who we are.
     void set_self(const wire::EndpointName& self) noexcept { self_ = self; }
     [[nodiscard]] const wire::EndpointName& self() const noexcept { return self_; }

@@ -130,9 +130,14 @@ class Transport : public EventSource {   // poll(), wait_descriptor(), next_time
 public:
     ~Transport() override = default;
     [[nodiscard]] virtual const TransportCaps& caps() const noexcept = 0;
+    // What a byte takes in a stream of lane packets: as seen of late, or the prior. Any thread.
+    [[nodiscard]] virtual double ns_per_byte() const noexcept { return 1 / caps().bytes_per_ns; }
 
     // Listen, and choose the addresses to be called at. Adds them to the name, with the port. Once, before all else.
     [[nodiscard]] virtual Status open(TransportSink& sink, wire::EndpointName& name) noexcept = 0;
+
+    // After open(): can it reach anybody? If not, it need not be polled.
+    [[nodiscard]] virtual bool usable() const noexcept { return true; }
 
     // What it does not count in Stats but, more cheaply, by link. Any thread. 0 for other counters.
     [[nodiscard]] virtual std::uint64_t counted(Counter) const noexcept { return 0; }

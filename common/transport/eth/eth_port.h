@@ -41,6 +41,7 @@ public:
 
     [[nodiscard]] const char* name() const noexcept override { return "eth"; }
     [[nodiscard]] Status open(wire::EndpointName& name) override;
+    [[nodiscard]] bool usable() const noexcept override { return !interfaces_.empty(); }
     [[nodiscard]] unsigned channels() const noexcept override { return 1; }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override;
     void close() noexcept override { open_ = false; }

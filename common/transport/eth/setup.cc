@@ -18,7 +18,7 @@ constexpr TransportCaps kPrior{
     .separate_bulk = true,
     .direct_links = false,
     .latency = Nanos{1500},
-    .bytes_per_ns = 0.9,   // with frames of 1500 bytes
+    .bytes_per_ns = 0.9,   // with frames of 1500 bytes, until rows of them were timed
 };
 
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.
@@ -149,7 +149,10 @@ Status EthPort::open(wire::EndpointName& name)
     padding_.resize(longest);
     if (interfaces_.empty()) {
         none_ = none_.empty() ? "no Ethernet interface with an address; " + addresses_.all_lines() : none_;
-        LINNET_LOG(log_, kWarn, "eth: skipped, no interface can be used: %s", none_.c_str());
+        const bool asked_for = settings_.text(SettingId::kTransports).find("eth") != std::string::npos;
+        if (const LogLevel level = asked_for ? LogLevel::kWarn : LogLevel::kInfo; log_.on(level)) {
+            log_.write(level, "eth: skipped, no interface can be used: %s", none_.c_str());
+        }
     }
     open_.store(true, std::memory_order_relaxed);
     return Status::kOk;

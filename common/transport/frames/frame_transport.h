@@ -13,6 +13,7 @@
 // See         docs/flow.md, docs/architecture.md
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -44,6 +45,11 @@ public:
     ~FrameTransport() override;
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
+    [[nodiscard]] bool usable() const noexcept override { return port_->usable(); }
+    [[nodiscard]] double ns_per_byte() const noexcept override
+    {
+        return std::max(1 / caps_.bytes_per_ns, static_cast<double>(sending_ns_per_byte_.load(std::memory_order_relaxed)));
+    }
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
@@ -113,6 +119,7 @@ private:
     unsigned take_evidence() noexcept LINNET_REQUIRES(token_);
     unsigned run_timers(TimePoint now) noexcept LINNET_REQUIRES(token_);
     void publish(Channel& ch) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] std::size_t send_row(Channel& ch, std::span<const flow::TxFrame> frames) noexcept LINNET_REQUIRES(ch.lock);
     void flush(Channel& ch, TimePoint now) noexcept LINNET_REQUIRES(ch.lock);
 
     // ---- opening (opening.cc) ----
@@ -166,6 +173,9 @@ private:
 
     const std::unique_ptr<FramePort> port_;
     TransportCaps caps_;
+    // Of the lane channel, a running median; 0: not measured. Written under its lock, read by any thread (relaxed: a number by itself).
+    std::atomic<float> sending_ns_per_byte_{0};
+    unsigned long_rows_{0};   // under its lock: rows of frames that were long enough to be measured
     const Settings& settings_;
     const Clock& clock_;
     Log& log_;

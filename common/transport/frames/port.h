@@ -103,6 +103,7 @@ public:
     [[nodiscard]] virtual const char* name() const noexcept = 0;   // "udp": of the transport
     // Bind and choose addresses; adds them to the name, with the port. kUnreachable, kNoDescriptors, ...: logged with the reason.
     [[nodiscard]] virtual Status open(wire::EndpointName& name) = 0;
+    [[nodiscard]] virtual bool usable() const noexcept { return true; }   // after open(): can it reach anybody?
     [[nodiscard]] virtual unsigned channels() const noexcept = 0;
     [[nodiscard]] virtual PortLimits limits(unsigned channel) const noexcept = 0;
     // Nothing is sent or received any more; also after a failed open().

@@ -178,7 +178,8 @@ TEST(Choice, BrokenLinksGoOnOverTcpWhenSharedMemoryIsNotToBeHadAnyMore)
         }
     });
     EXPECT_GT(a.counter("tcp_tx_bytes"), 1'000'000u);
-    EXPECT_EQ(a.counter("reconnects"), 1u);
+    // Whoever hears of the new link before the end of the old one takes it for a move.
+    EXPECT_EQ(a.counter("reconnects") + a.counter("path_moves"), 1u);
 }
 
 }   // namespace

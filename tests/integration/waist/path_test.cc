@@ -167,6 +167,28 @@ TEST_F(Paths, LaneGoesWithTheSizeOfItsMessages)
     EXPECT_EQ(ends_[0]->counter("reconnects") + ends_[1]->counter("reconnects"), 0u);
 }
 
+// Nobody knows beforehand whether frames without IP arrive; so the lane begins where messages surely do.
+TEST_F(Paths, LaneBeginsWithTcpAndMovesToRawEthernetByItself)
+{
+    open({{"transports", "auto"}});
+    message(0, 8);
+    EXPECT_EQ(ends_[0]->counter("tcp_connects") + ends_[0]->counter("tcp_accepts"), 1u);
+    EXPECT_EQ(ends_[0]->counter("eth_tx_bytes"), 0u);
+    ASSERT_TRUE(until_lane_moves(8, 20s));
+    EXPECT_GT(ends_[0]->counter("eth_tx_bytes"), 0u);
+    EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+}
+
+TEST_F(Paths, ManyProcessesOnAHostLeaveRawEthernetAlone)
+{
+    open({{"transports", "auto"}, {"local_ranks", "9"}, {"expected_peers", "18"}});
+    for (unsigned i = 0; i < 2000; ++i) {
+        message(i % 2, 8);
+    }
+    EXPECT_EQ(ends_[0]->counter("path_moves"), 0u);
+    EXPECT_EQ(ends_[0]->counter("eth_tx_bytes") + ends_[1]->counter("eth_tx_bytes"), 0u);
+}
+
 TEST_F(Paths, InOrderTheFirstTransportCarriesEverything)
 {
     open({{"path_choice", "order"}});

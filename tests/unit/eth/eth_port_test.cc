@@ -292,6 +292,7 @@ TEST(EthPortWithoutEthernet, IsSkippedWithOneLine)
     Settings settings;
     std::string error;
     ASSERT_EQ(settings.set(SettingId::kNetInclude, "lo", error), Status::kOk);
+    ASSERT_EQ(settings.set(SettingId::kTransports, "eth,tcp", error), Status::kOk);
     Stats stats;
     testing::expect_complaint("eth: skipped, no interface can be used");
     EthPort port{settings, testing::test_log(), stats};
@@ -304,6 +305,19 @@ TEST(EthPortWithoutEthernet, IsSkippedWithOneLine)
     EXPECT_EQ(port.receive(0, none), 0u);
     EXPECT_TRUE(port.prepare_sleep());
     EXPECT_GT(port.limits(0).ring_frames, 0u);
+    EXPECT_FALSE(port.usable());
+}
+
+TEST(EthPortWithoutEthernet, IsSkippedWithoutAWordIfNobodyAskedForIt)
+{
+    Settings settings;
+    std::string error;
+    ASSERT_EQ(settings.set(SettingId::kNetInclude, "lo", error), Status::kOk);
+    Stats stats;
+    EthPort port{settings, testing::test_log(), stats};
+    wire::EndpointName name;
+    ASSERT_EQ(port.open(name), Status::kOk);
+    EXPECT_FALSE(port.usable());
 }
 
 }   // namespace

@@ -50,6 +50,17 @@ protected:
     unsigned moves{0};
 };
 
+TEST_F(LaneChoiceTest, WhatIsExpectedMayChange)
+{
+    messages(1000, 1000);
+    EXPECT_EQ(choice.at(), 1u) << "4.8 us are expected on the wide one, 2.6 here";
+    choice.expect(1, {1500, 10});
+    messages(1000, 1000);
+    EXPECT_EQ(choice.at(), 0u) << "it is 11.5 us";
+    messages(8, 1000);
+    EXPECT_EQ(choice.at(), 1u);
+}
+
 TEST_F(LaneChoiceTest, ShortMessagesGoAndComeByTheQuickPath)
 {
     EXPECT_EQ(choice.at(), 0u);
