@@ -148,6 +148,21 @@ TrainTx* BulkTx::take_done(std::uint32_t ack, std::uint64_t sack) noexcept
     return nullptr;
 }
 
+TrainTx* BulkTx::take_sent(const void* cookie) noexcept
+{
+    TrainTx* found = nullptr;
+    for (std::uint32_t n = una_; n != next_; ++n) {
+        TrainTx* const t = at(n);
+        if (t != nullptr && t->cookie == cookie) {
+            if (t->next != t->blocks) {
+                return nullptr;
+            }
+            found = found == nullptr ? t : found;
+        }
+    }
+    return found == nullptr ? nullptr : take(found->number);
+}
+
 TrainTx* BulkTx::take_any() noexcept
 {
     return una_ == next_ ? nullptr : take(una_);

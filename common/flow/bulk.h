@@ -95,6 +95,8 @@ public:
     [[nodiscard]] bool plausible(std::uint32_t ack, std::uint64_t sack) const noexcept;
     // The oldest train that `ack` and `sack` say is complete, taken out; null: no more.
     [[nodiscard]] TrainTx* take_done(std::uint32_t ack, std::uint64_t sack) noexcept;
+    // The trains of `cookie`, if every block of them was sent: taken out, one by one. Null: no more, or there is one of which blocks were never sent.
+    [[nodiscard]] TrainTx* take_sent(const void* cookie) noexcept;
     // The receiver misses these blocks. `echo`: our newest stamp that it had seen. Returns whether there is such a train.
     bool on_pull(std::uint32_t train, unsigned first, std::span<const std::uint64_t> missing, const Stamp* echo, bool again) noexcept;
     // No news for long. False: nothing was ever sent that could be sent again; ask for credit.

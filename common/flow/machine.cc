@@ -271,6 +271,24 @@ Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span
     return Status::kInProgress;
 }
 
+unsigned Machine::end_bulk(ConnectionId id, const void* cookie, TimePoint now) noexcept
+{
+    Connection* const c = get(id);
+    if (c == nullptr || c->bulk == nullptr) {
+        return 0;
+    }
+    unsigned ended = 0;
+    while (TrainTx* const t = c->bulk->tx.take_sent(cookie)) {
+        trains_tx_.destroy(*t);
+        ++ended;
+    }
+    if (ended != 0) {
+        frames_released();
+        restart_probe(*c, now);
+    }
+    return ended;
+}
+
 // ---- events ----
 
 void Machine::queue_event(Connection& c) noexcept

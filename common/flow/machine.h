@@ -162,6 +162,9 @@ public:
     // A bulk packet, or a part of one (wire::train_bytes() with block_payload(id) says which bytes), borrowed until kBulkSent. kAgain: too many open,
     // kWritable comes.
     [[nodiscard]] Status give_bulk(ConnectionId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie, unsigned part = 0) noexcept;
+    // Somebody else said that the receiver has all of it: as if it had been acknowledged, without an event. Returns how many trains of `cookie` that were; 0 if
+    // blocks of them were never sent, and nothing is changed then.
+    unsigned end_bulk(ConnectionId id, const void* cookie, TimePoint now) noexcept;
     // Returns how many of `out` were filled; 0: nothing to send.
     [[nodiscard]] std::size_t produce(TimePoint now, std::span<TxFrame> out) noexcept;
     void not_sent(std::span<const TxFrame> frames) noexcept;

@@ -302,13 +302,18 @@ void Proto::unqueue_bulk(Peer& peer, SendRequest& r) noexcept
 void Proto::end_bulk(Peer& peer, SendRequest& r, Status status) noexcept
 {
     r.grant.begin = r.grant.next = r.grant.end = 0;
-    if (r.in_flight) {
+    const bool was_in_flight = r.in_flight;
+    if (was_in_flight && !layer_->bulk_over(peer, &r)) {
         r.ended = true;
         r.end_status = status;
         return;
     }
+    r.in_flight = false;
     unqueue_bulk(peer, r);
     finish_send(peer, r, status);
+    if (was_in_flight) {
+        pump_bulk(peer);
+    }
 }
 
 void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept

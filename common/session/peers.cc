@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// SessionLayer: the table of peers.
+// SessionLayer: the ports, and the table of peers.
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -38,6 +39,20 @@ std::string name_text(const wire::EndpointName& name)
     char text[INET6_ADDRSTRLEN] = "?";
     inet_ntop(at.front().family == wire::AddressFamily::kIpv6 ? AF_INET6 : AF_INET, at.front().bytes.data(), text, sizeof text);
     return std::string{text} + " port " + std::to_string(name.port.get());
+}
+
+// ---- ports ----
+
+Port& SessionLayer::add_port(Transport& transport)
+{
+    ports_.push_back(std::make_unique<Port>(*this, transport));
+    return *ports_.back();
+}
+
+void SessionLayer::try_last(const Transport& transport) noexcept
+{
+    const auto it = std::find_if(ports_.begin(), ports_.end(), [&transport](const auto& p) { return &p->transport() == &transport; });
+    std::rotate(it, it + 1, ports_.end());
 }
 
 // ---- peers ----

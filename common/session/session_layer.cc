@@ -93,18 +93,6 @@ SessionLayer::~SessionLayer()
     }
 }
 
-Port& SessionLayer::add_port(Transport& transport)
-{
-    ports_.push_back(std::make_unique<Port>(*this, transport));
-    return *ports_.back();
-}
-
-void SessionLayer::try_last(const Transport& transport) noexcept
-{
-    const auto it = std::find_if(ports_.begin(), ports_.end(), [&transport](const auto& p) { return &p->transport() == &transport; });
-    std::rotate(it, it + 1, ports_.end());
-}
-
 // ---- sending ----
 
 void SessionLayer::stamp(Session& s, TxMessage& m) noexcept
@@ -246,6 +234,12 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     }
     const Status sent = link.port->transport().send_bulk(link.id, head, payload, cookie);
     return sent == Status::kPeerDown ? Status::kAgain : sent;   // the link died; on_bulk_down() comes, then a new grant
+}
+
+bool SessionLayer::bulk_over(Session& s, const void* cookie) noexcept
+{
+    const LinkState& link = s.links_[s.links_[1].port != nullptr ? 1 : 0];
+    return link.phase == LinkState::Phase::kUp && link.port->transport().bulk_over(link.id, cookie);
 }
 
 std::size_t SessionLayer::bulk_packet(const Session& s) const noexcept

@@ -134,6 +134,8 @@ public:
     [[nodiscard]] std::size_t bulk_packet(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // As Transport::send_bulk(). kAgain while the link is opening or full: on_bulk_ready() comes.
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
+    // As Transport::bulk_over(), of what send_bulk() took.
+    [[nodiscard]] bool bulk_over(Session& s, const void* cookie) noexcept LINNET_REQUIRES(s.lock);
     // The receiver has asked for `bytes` of the message in our slot, and later has all of it: timed, where there is a choice of paths. Token held.
     void transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
     {

@@ -155,6 +155,10 @@ public:
     // no on_bulk_sent() will come; kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
     [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;
 
+    // The peer has said on the lane that it has all of the packet that send_bulk() took as kInProgress with this cookie. True: the packet is the caller's
+    // again, no on_bulk_sent() will come for it, and where the link was full it has room now. False: that is still to come. Token held.
+    [[nodiscard]] virtual bool bulk_over(LinkId, const void*) noexcept { return false; }
+
     // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the
     // caller tells it and keeps until it answers; false: it cannot. Threads as for send_lane().
     [[nodiscard]] virtual bool offer(LinkId, std::size_t) noexcept { return false; }

@@ -41,6 +41,7 @@ public:
         return real_->connect(peer, role, name);
     }
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
+    [[nodiscard]] bool bulk_over(LinkId link, const void* cookie) noexcept override { return real_->bulk_over(link, cookie); }
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override { real_->shutdown(); }

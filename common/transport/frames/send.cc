@@ -115,6 +115,37 @@ Status FrameTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::spa
     return Status::kInProgress;
 }
 
+// The acknowledgement comes by another way than what the receiver says of the message, and later. A packet that is not on its way whole is sent again after a
+// broken link, to a peer that had it: that goes on.
+bool FrameTransport::bulk_over(LinkId id, const void* cookie) noexcept
+{
+    Channel& ch = channel_of(LinkRole::kBulk);
+    MutexLock lock{ch.lock};
+    const auto number = static_cast<std::uint32_t>(id.value);
+    if (id.value == 0 || number >= ch.tx.size() || ch.tx[number].id != id || ch.tx[number].bulk == nullptr) {
+        return false;
+    }
+    Tx& tx = ch.tx[number];
+    for (unsigned i = 0; i < tx.bulk->count; ++i) {
+        BulkOut& p = tx.bulk->at(i);
+        if (p.cookie != cookie || p.over || !p.given) {
+            continue;
+        }
+        p.on_the_way -= ch.machine->end_bulk(tx.connection, &p, clock_.now());
+        p.over = p.on_the_way == 0;
+        if (!p.over) {
+            return false;
+        }
+        tx.bulk->drop_over();
+        if (tx.part_waits) {
+            give_parts(ch, tx);
+        }
+        tx.notify = tx.notify && !tx.takes_bulk();
+        return true;
+    }
+    return false;
+}
+
 // A part has arrived at the peer. True: the packet has, and is the caller's again.
 bool FrameTransport::bulk_sent(Channel& ch, Tx& tx, BulkOut& packet) noexcept
 {

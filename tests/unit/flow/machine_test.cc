@@ -381,6 +381,34 @@ TEST_F(MachineTest, RestartedPeerAnswersWithAReset)
     EXPECT_EQ(a->machine.next_event().kind, Event::Kind::kNone);
 }
 
+TEST_F(MachineTest, BulkDataThatTheReceiverHasIsNotWaitedFor)
+{
+    join();
+    const std::vector<std::byte> bulk(2000, std::byte{1});
+    wire::BulkHead head;
+    head.body_bytes.set(2000);
+    int cookie = 0;
+    std::vector<std::byte> place(2000);
+    for (unsigned round = 0; round < 3 * kTrains; ++round) {
+        ASSERT_EQ(a->machine.give_bulk(a->bulk, head, bulk, &cookie), Status::kInProgress);
+        const auto first = frame_of(*a);
+        EXPECT_EQ(a->machine.end_bulk(a->bulk, &cookie, sim.now), 0u) << "who says so is wrong: the second block was never sent";
+        const auto second = frame_of(*a);
+        EXPECT_EQ(a->machine.end_bulk(a->bulk, &head, sim.now), 0u) << "that is no packet of ours";
+        b->machine.land(b->machine.receive(first, sim.now), place.data(), place.size(), nullptr, sim.now);
+        EXPECT_EQ(b->machine.receive(second, sim.now).drop, Drop::kNone);
+        EXPECT_EQ(b->machine.next_event().kind, Event::Kind::kTrainDone);
+        EXPECT_EQ(a->machine.end_bulk(a->bulk, &cookie, sim.now), 1u);
+        EXPECT_EQ(a->machine.end_bulk(a->bulk, &cookie, sim.now), 0u);
+        EXPECT_EQ(a->machine.next_event().kind, Event::Kind::kNone);
+        sim.now += std::chrono::milliseconds{1};
+        b->machine.flush_acks();
+        const auto late = frame_of(*b);   // the acknowledgement, and credit
+        EXPECT_EQ(a->machine.receive(late, sim.now).drop, Drop::kNone);
+        EXPECT_EQ(a->machine.next_event().kind, Event::Kind::kNone) << "it is over already";
+    }
+}
+
 TEST_F(MachineTest, ClosingReturnsWhatWasBorrowedAndFencesTheRest)
 {
     join();
