@@ -9,7 +9,8 @@
  * marks the thread while it is in a test. Weak: an Open MPI without the table sleeps in tests too. */
 #pragma weak ompi_request_functions
 
-static __thread unsigned tests_under_way;
+/* In the static block of each thread, where a look at it is one instruction: the component is never unloaded. */
+static __thread unsigned tests_under_way __attribute__((tls_model("initial-exec")));
 static ompi_request_fns_t original;
 static bool hooked;
 

@@ -16,4 +16,5 @@ liblinnet_base_la_SOURCES = \
     base/ready_ref.h \
     base/siphash.h \
     base/status.h \
-    base/wire_int.h
+    base/wire_int.h \
+    base/words.h

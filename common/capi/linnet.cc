@@ -53,6 +53,25 @@ proto::SendArgs send_args(const linnet_send_t& send) noexcept
     return args;
 }
 
+// What most messages are: short, and to a process so near that they go at once. False: nothing happened. Nothing here throws.
+bool send_short(linnet_context_t* ctx, const linnet_send_t& send, linnet_request_t* request) noexcept
+{
+    constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
+    const linnet_data_t& d = send.data;
+    if (ctx == nullptr || d.length > proto::kShortMax || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !aligned(request) ||
+        !ctx->core->alive()) {
+        return false;
+    }
+    core::Context& c = *ctx->core;
+    proto::Peer* const p = c.peer(PeerId{send.peer});
+    const proto::Envelope envelope{send.space, (send.flags & LINNET_SEND_IMMEDIATE) != 0, send.match_bits, send.immediate};
+    if (p == nullptr || !c.proto().send_short(*p, envelope, {static_cast<const std::byte*>(d.base), static_cast<std::size_t>(d.length)})) {
+        return false;
+    }
+    c.passed_by();
+    return true;
+}
+
 // A peer, or any.
 Result<MatchSpec> match_of(core::Context& c, const linnet_match_t& m) noexcept
 {
@@ -224,23 +243,9 @@ linnet_status_t linnet_peer_declare_dead(linnet_context_t* ctx, linnet_peer_t pe
 
 linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send, linnet_request_t* request) noexcept
 {
-    const std::uint64_t bytes = send->data.length;
-    constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
-    const bool plain = send->data.iov == nullptr && send->data.pack == nullptr && (send->flags & kWaits) == 0;
-    if (bytes <= proto::kShortMax && plain && aligned(request)) {
-        const linnet_status_t s = entry(ctx, [&](core::Context& c) {
-            proto::Peer* const p = c.peer(PeerId{send->peer});
-            const std::span<const std::byte> payload{static_cast<const std::byte*>(send->data.base), static_cast<std::size_t>(bytes)};
-            if (p == nullptr || !c.proto().send_short(*p, send_args(*send), payload)) {
-                return Status::kAgain;
-            }
-            c.passed_by();
-            return Status::kOk;
-        });
-        if (s == LINNET_OK) {
-            request->result = {LINNET_OK, LINNET_PEER_UNKNOWN, 0, 0, bytes, 0, {}};
-            return s;
-        }
+    if (send_short(ctx, *send, request)) [[likely]] {
+        request->result = {LINNET_OK, LINNET_PEER_UNKNOWN, 0, 0, send->data.length, 0, {}};
+        return LINNET_OK;
     }
     const auto post = [&](core::Context& c) {
         const auto p = peer_of(c, send->peer);

@@ -329,12 +329,18 @@ void Context::tell_remote(const RemoteNews& news) noexcept
 
 void Context::run(proto::Completion& c) noexcept
 {
+    if (c.completion_kind == proto::Completion::Kind::kRequest) [[likely]] {
+        auto& r = static_cast<proto::Request&>(c);
+        r.done(r);
+    } else {
+        run_event(c);
+    }
+}
+
+void Context::run_event(proto::Completion& c) noexcept
+{
     switch (c.completion_kind) {
-        case proto::Completion::Kind::kRequest: {
-            auto& r = static_cast<proto::Request&>(c);
-            r.done(r);
-            return;
-        }
+        case proto::Completion::Kind::kRequest: return;
         case proto::Completion::Kind::kActive: run_active(static_cast<proto::ActiveEvent&>(c)); return;
         case proto::Completion::Kind::kRemote: {
             auto& e = static_cast<proto::RemoteEvent&>(c);
@@ -389,7 +395,7 @@ unsigned Context::progress(unsigned budget, WhenIdle when) noexcept
 {
     engine_->enter();
     proto::Proto::Collector mine{*proto_};
-    unsigned done = drain(mine, budget);
+    unsigned done = mine.empty() && !proto_->has_completions() ? 0 : drain(mine, budget);
     // What is complete already was found by somebody who polled just now; the host does not wait for another look.
     unsigned polled = 0;
     if (done == 0 || engine_->holds_packets()) {

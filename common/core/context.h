@@ -126,6 +126,7 @@ private:
     unsigned drain(proto::Proto::Collector& mine, unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;
     void run(proto::Completion& c) noexcept;
+    void run_event(proto::Completion& c) noexcept;
     void tell_remote(const RemoteNews& news) noexcept;
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     void close() noexcept;

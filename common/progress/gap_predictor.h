@@ -44,6 +44,8 @@ public:
         place_.store(place, std::memory_order_relaxed);
         return weight_[place].load(std::memory_order_relaxed) != 0;
     }
+    // The same when nobody needs to know: learned when it comes back, which it does in its own time.
+    void left(CallKind kind) noexcept { left_.store(static_cast<std::uint8_t>(kind) + 1, std::memory_order_relaxed); }
     // Asked inside a call of this kind: did another one precede it in the row, and will the next call come soon?
     [[nodiscard]] bool within_row(CallKind kind) const noexcept
     {
@@ -54,6 +56,10 @@ public:
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
     {
+        if (const std::uint8_t left = left_.load(std::memory_order_relaxed); left != 0) {
+            left_.store(0, std::memory_order_relaxed);
+            static_cast<void>(leaving(static_cast<CallKind>(left - 1)));
+        }
         std::atomic<std::uint8_t>& weight = weight_[place_.load(std::memory_order_relaxed)];
         const std::uint8_t old = weight.load(std::memory_order_relaxed);
         if (after_long_gap) {
@@ -82,6 +88,7 @@ private:
         return before / kRow == k || (k == kLongRow && before / kRow == kShortRow);
     }
 
+    std::atomic<std::uint8_t> left_{0};               // a kind, plus one; 0: place_ is up to date
     std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
     std::array<std::atomic<std::uint8_t>, kCallKinds * kRow + 1> weight_;
 };

@@ -400,9 +400,12 @@ void ProgressEngine::came_back(Ticks now) noexcept
 
 void ProgressEngine::goes(CallKind kind) noexcept
 {
-    const bool for_long = gaps_.leaving(kind);
     event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    if (for_long && open_work() > 0) {
+    const bool open = open_work() > 0;
+    if (!open) {
+        gaps_.left(kind);
+    }
+    if (open && gaps_.leaving(kind)) {
         arm();
     } else if (arm_request_.load(std::memory_order_relaxed)) {
         arm_request_.store(false, std::memory_order_seq_cst);

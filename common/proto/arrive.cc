@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "proto/proto.h"
+#include "proto/lean.h"
 
 namespace linnet::proto {
 
@@ -28,15 +28,29 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
     const wire::PacketHead& head = wire::head_of(packet);
     const std::span<const std::byte> body = packet.subspan(sizeof head);
     const auto& header = *reinterpret_cast<const wire::RtsHeader*>(body.data());
-    switch (head.kind) {
-        case wire::PacketKind::kEager: {
-            arrive_tagged(peer, {head, header, body.size() - sizeof(wire::TagHeader)}, body.subspan(sizeof(wire::TagHeader)));
-            return;
+    if (head.kind == wire::PacketKind::kEager) [[likely]] {
+        const std::span<const std::byte> payload = body.subspan(sizeof(wire::TagHeader));
+        const Arrival a{head, header, payload.size()};
+        if (payload.size() <= kCopyUnderLock) [[likely]] {
+            arrive_short(peer, a, payload);
+        } else {
+            arrive_tagged(peer, a, payload);
         }
+        return;
+    }
+    other_message(peer, packet);
+}
+
+void Proto::other_message(Peer& peer, std::span<const std::byte> packet) noexcept
+{
+    const wire::PacketHead& head = wire::head_of(packet);
+    const std::span<const std::byte> body = packet.subspan(sizeof head);
+    const auto& header = *reinterpret_cast<const wire::RtsHeader*>(body.data());
+    switch (head.kind) {
         case wire::PacketKind::kRts: {
             const Arrival a{head, header, body.size() - sizeof(wire::RtsHeader)};
             if (a.payload_bytes > a.rts.length.get()) {
-                protocol_error(s, "a first fragment is longer than its message");
+                protocol_error(peer, "a first fragment is longer than its message");
                 return;
             }
             arrive_tagged(peer, a, body.subspan(sizeof(wire::RtsHeader)));
@@ -78,72 +92,51 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
             return;
         }
         case wire::PacketKind::kNone:
+        case wire::PacketKind::kEager:
         case wire::PacketKind::kAck:
         case wire::PacketKind::kGoodbye:
         case wire::PacketKind::kBulkData: return;
     }
 }
 
-// What a peer may make us hold is bounded by what we granted; one that sends more is given up. Once for each message, when it begins.
-bool Proto::take_credit(Peer& peer, std::size_t bytes) noexcept
-{
-    peer.eager_received += static_cast<std::uint32_t>(bytes);
-    if (static_cast<std::int32_t>(peer.credit_grant.load(std::memory_order_relaxed) - peer.eager_received) < 0) {
-        protocol_error(peer, "it sent more than its credit");
-        return false;
-    }
-    return true;
-}
-
 // The receive that takes this message, or null: then `u` is its record, queued. With `here`, its payload, the record is complete and any thread may have
 // taken and freed it already; without, it is marked as arriving. Both null: no memory, and the peer has been given up.
 RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept
 {
-    if (!take_credit(peer, a.payload_bytes)) {
-        return nullptr;
-    }
-    const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
-    const std::uint64_t bytes = rendezvous ? a.rts.length.get() : a.payload_bytes;
-    ++peer.rx_messages;
-    peer.rx_bytes += bytes;
-    counters_.add(Counter::kRxMessages, 1);
-    counters_.add(Counter::kRxBytes, bytes);
-    layer_->message_came(peer, bytes);
-    counters_.add(Counter::kRndvReceived, rendezvous ? 1 : 0);
-    Space* const space = spaces_.get(a.rts.tag.space.get());
+    Space* const space = admit(peer, a);
     if (space == nullptr) {
-        protocol_error(peer, "it uses more match spaces than memory allows");
         return nullptr;
     }
     SpinLockGuard guard{space->lock};
     PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
-    if (p != nullptr) {
-        auto& r = static_cast<RecvRequest&>(*p);
-        r.peer = &peer;
-        r.result.peer = peer.id;
-        r.result.peer_added = peer.added.load(std::memory_order_relaxed);
-        r.result.bits = a.rts.tag.match_bits.get();
-        r.result.immediate = a.rts.tag.immediate.get();
-        r.result.has_immediate = (a.head.flags.get() & wire::flag::kImmediate) != 0;
-        r.result.length = rendezvous ? a.rts.length.get() : a.payload_bytes;
-        return &r;
+    if (p == nullptr) {
+        u = queue_unexpected(peer, *space, a, here);
+        return nullptr;
     }
+    auto& r = static_cast<RecvRequest&>(*p);
+    r.peer = &peer;
+    fill_result(r.result, peer, a);
+    return &r;
+}
+
+Unexpected* Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept
+{
     counters_.add(Counter::kUnexpected, 1);
-    u = make_unexpected(peer, a.head, a.rts, a.payload_bytes);
+    Unexpected* const u = make_unexpected(peer, a.head, a.rts, a.payload_bytes);
     if (u == nullptr) {
         return nullptr;
     }
-    u->space = space;
+    u->space = &space;
     u->arriving = here == nullptr;
     if (here != nullptr && a.payload_bytes > 0) {
         std::memcpy(u->buffer, here, a.payload_bytes);
     }
-    space->match.add_unexpected(*u);
+    space.match.add_unexpected(*u);
     if (u->rendezvous || u->sync) {
         SpinLockGuard named{peer.named_lock};
         peer.named.push_back(*u);
     }
-    return nullptr;
+    return u;
 }
 
 void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept
@@ -175,6 +168,16 @@ void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
     r.end = std::min<std::uint64_t>(a.rts.length.get(), r.data.length);
 }
 
+// Its sender waits for that.
+void Proto::tell_matched(Peer& peer, const Arrival& a) noexcept
+{
+    wire::FinHeader h;
+    h.send_slot = a.rts.tag.send_slot;
+    MutexLock guard{peer.lock};
+    const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
+    static_cast<void>(ignored);
+}
+
 // The payload that came with the envelope is in the user's buffer.
 void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) noexcept
 {
@@ -197,11 +200,7 @@ void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) n
         return;
     }
     if ((a.head.flags.get() & wire::flag::kSync) != 0) {
-        wire::FinHeader h;
-        h.send_slot = a.rts.tag.send_slot;
-        MutexLock guard{peer.lock};
-        const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
-        static_cast<void>(ignored);
+        tell_matched(peer, a);
     }
     complete(r, a.payload_bytes > r.data.length ? Status::kTruncated : Status::kOk);
 }

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "proto/build.h"
-#include "proto/proto.h"
+#include "proto/lean.h"
 
 namespace linnet::proto {
 

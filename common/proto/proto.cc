@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "proto/lean.h"
+
 namespace linnet::proto {
 
 namespace {
@@ -81,30 +83,31 @@ TxBlock* Proto::acquire_tx(Peer& peer, std::size_t head_bytes) noexcept
     return b;
 }
 
-// A block of one of the two sizes that are kept by peer: a spare one, or the oldest that the peer has acknowledged.
-TxBlock* Proto::acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept
+// The blocks of the two sizes that are kept by peer when the oldest acknowledged message, if any, is not of that size: spare ones, or new ones.
+TxBlock* Proto::acquire_another(Peer& peer, std::uint32_t block_bytes, session::TxMessage* acked) noexcept
 {
     constexpr unsigned kTries = 3;
-    for (unsigned tries = 0; tries < kTries; ++tries) {
-        session::TxMessage* m = nullptr;
-        if (block_bytes == TxBlock::kSmall && peer.spare_count != 0) {
-            m = peer.spares.pop_front();
-            --peer.spare_count;
-        } else if (block_bytes == TxBlock::kShort && peer.short_spare != nullptr) {
-            m = &std::exchange(peer.short_spare, nullptr)->tx;
-        } else {
-            m = session::SessionLayer::take_acked(peer);
-        }
-        if (m == nullptr) {
-            break;
-        }
-        TxBlock& b = *TxBlock::of(*m);
+    for (unsigned tries = 0; acked != nullptr && tries < kTries; ++tries) {
+        TxBlock& b = *TxBlock::of(*acked);
         if (b.block_bytes == block_bytes) {
-            b.tx.lazy = true;
-            b.tx.payload = {};
             return &b;
         }
         release_tx(peer, b);
+        acked = session::SessionLayer::take_acked(peer);
+    }
+    if (acked != nullptr) {
+        release_tx(peer, *TxBlock::of(*acked));
+    }
+    TxBlock* b = nullptr;
+    if (block_bytes == TxBlock::kSmall && peer.spare_count != 0) {
+        b = TxBlock::of(*peer.spares.pop_front());
+        --peer.spare_count;
+    } else if (block_bytes == TxBlock::kShort) {
+        b = std::exchange(peer.short_spare, nullptr);
+    }
+    if (b != nullptr) {
+        b->tx.lazy = true;
+        return b;
     }
     std::byte* const memory = acquire(block_bytes);
     return memory != nullptr ? &make_tx(memory, block_bytes) : nullptr;
@@ -157,30 +160,49 @@ void Proto::complete(Request& r, Status status) noexcept
         served(r, status);
         return;
     }
+    if (engine_.token().held_by_me()) {
+        complete_here(r, status);
+        return;
+    }
     r.result.status = status;
+    if (status != Status::kOk) {
+        count_failure(status);
+    }
+    engine_.work_closed();
+    completions_.push(r);
+    engine_.completed();
+}
+
+void Proto::count_failure(Status status) noexcept
+{
     if (status == Status::kTruncated || status == Status::kCanceled) {
         shared_counters_.add_shared(status == Status::kTruncated ? Counter::kTruncated : Counter::kCanceled);
     }
-    if (!engine_.token().held_by_me()) {
-        engine_.work_closed();
-    } else {
-        engine_.token().assert_held();
-        engine_.work_closed_here();
-        if (collected_by != nullptr && &collected_by->proto_ == this && engine_.completed_here()) {
-            Collector& c = *collected_by;
-            r.next = nullptr;
-            if (c.first_ == nullptr) {
-                c.first_ = &r;
-            } else {
-                c.last_->next = &r;
-            }
-            c.last_ = &r;
-            counters_.add(Counter::kCompletions);
-            return;
-        }
+}
+
+// The same for the token holder, and for a request of the host.
+void Proto::complete_here(Request& r, Status status) noexcept
+{
+    engine_.token().assert_held();
+    r.result.status = status;
+    if (status != Status::kOk) [[unlikely]] {
+        count_failure(status);
     }
-    completions_.push(r);
-    engine_.completed();
+    engine_.work_closed_here();
+    Collector* const c = collected_by;
+    if (c == nullptr || &c->proto_ != this || !engine_.completed_here()) {
+        completions_.push(r);
+        engine_.completed();
+        return;
+    }
+    r.next = nullptr;
+    if (c->first_ == nullptr) {
+        c->first_ = &r;
+    } else {
+        c->last_->next = &r;
+    }
+    c->last_ = &r;
+    counters_.add(Counter::kCompletions);
 }
 
 Proto::Collector::Collector(Proto& proto) noexcept

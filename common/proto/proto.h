@@ -33,14 +33,17 @@ inline constexpr std::size_t kActiveIds = 64;
 inline constexpr std::size_t kActiveHeaderMax = 256;
 inline constexpr std::size_t kActivePayloadMax = 32768;
 
-struct SendArgs {
+struct Envelope {
     std::uint32_t space{0};
+    bool has_immediate{false};
     std::uint64_t bits{0};
     std::uint64_t immediate{0};
+};
+
+struct SendArgs : Envelope {
     bool sync{false};
     bool copy{false};     // the caller is about to wait: copy what can be copied and complete
     bool acked{false};    // complete only when the peer has acknowledged, that is, when its process has the whole message
-    bool has_immediate{false};
     bool fence{false};    // only when all that was started towards this peer before is over; else kNoResource
 };
 
@@ -94,7 +97,7 @@ public:
     // kOk: complete; kInProgress: the completion list will get it; else nothing happened. r.storage, done, done_arg, data are set by the caller.
     Status send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept;
     // A message of at most kShortMax bytes to a peer so near that it can go at once, and is complete then: true. False: nothing happened; use send().
-    [[nodiscard]] bool send_short(Peer& peer, const SendArgs& args, std::span<const std::byte> payload) noexcept;
+    [[nodiscard]] bool send_short(Peer& peer, const Envelope& envelope, std::span<const std::byte> payload) noexcept;
     Status send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) noexcept;
     // kOk, kTruncated or another failure: r.result is valid, complete; kInProgress. `spec_peer` is null for any source.
     Status recv(Peer* spec_peer, std::uint32_t space, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept;
@@ -126,6 +129,7 @@ public:
         Collector(const Collector&) = delete;
         Collector& operator=(const Collector&) = delete;
         // The next one that this thread completed, or null.
+        [[nodiscard]] bool empty() const noexcept { return used_->first_ == nullptr; }
         [[nodiscard]] Completion* next() noexcept
         {
             Completion* const c = used_->first_;
@@ -176,11 +180,14 @@ private:
     void release(std::byte* block, std::size_t bytes) noexcept LINNET_EXCLUDES(pool_lock_);
     TxBlock* acquire_tx(Peer& peer, std::size_t head_bytes) noexcept LINNET_REQUIRES(peer.lock);
     TxBlock* acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept LINNET_REQUIRES(peer.lock);
+    TxBlock* acquire_another(Peer& peer, std::uint32_t block_bytes, session::TxMessage* acked) noexcept LINNET_REQUIRES(peer.lock);
     static TxBlock& make_tx(std::byte* memory, std::size_t bytes) noexcept;
     void release_tx(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
     void release_spares(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     // completion (proto.cc)
     void complete(Request& r, Status status) noexcept;
+    void count_failure(Status status) noexcept;
+    void complete_here(Request& r, Status status) noexcept;
     void open(SendRequest& r, Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     void forget_posted(Peer& peer, Status why) noexcept;
     void finish_send(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
@@ -191,7 +198,7 @@ private:
     Status send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept LINNET_REQUIRES(peer.lock);
     Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
-    bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
+    static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool may_hold(const Peer& peer, std::size_t bytes) const noexcept LINNET_REQUIRES(peer.lock);
     void hold(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
     void copy_retained(TxBlock& block) noexcept;
@@ -214,6 +221,12 @@ private:
         const wire::RtsHeader& rts;   // tag part valid for eager
         std::size_t payload_bytes;
     };
+    Space* admit(Peer& peer, const Arrival& a) noexcept;
+    static void fill_result(ResultRecord& to, const Peer& peer, const Arrival& a) noexcept;
+    Unexpected* queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);
+    void arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
+    void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
+    void tell_matched(Peer& peer, const Arrival& a) noexcept;
     RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;
     void arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
     static Landing landing_place(Peer& peer) noexcept;

@@ -11,7 +11,6 @@
 namespace linnet::proto {
 
 namespace {
-constexpr std::uint32_t kCreditStep = 1024;   // far below the least credit
 constexpr Status final_status(std::uint64_t length, std::uint64_t room) noexcept { return length > room ? Status::kTruncated : Status::kOk; }
 }   // namespace
 
@@ -34,15 +33,6 @@ void Proto::give_credit(Peer& peer, std::size_t bytes) noexcept
     }
     peer.credit_grant.fetch_add(static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
     layer_->credit_given(peer, static_cast<std::uint32_t>(config_.eager_credit / 2));
-}
-
-// The same for the token holder, with the small ones put together: an exchange with other threads' for each message would cost as much as matching it.
-void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
-{
-    peer.credit_held += static_cast<std::uint32_t>(bytes);
-    if (peer.credit_held >= kCreditStep) {
-        give_credit(peer, std::exchange(peer.credit_held, 0u));
-    }
 }
 
 Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept

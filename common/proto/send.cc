@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "proto/build.h"
+#include "proto/lean.h"
 #include "proto/proto.h"
 
 namespace linnet::proto {
@@ -16,21 +17,7 @@ constexpr std::size_t kCopyFirst = 2048;
 constexpr std::size_t kAlwaysEager = 4096;
 // Longer copies are worth a sleep of the sender.
 constexpr Nanos kPatience = std::chrono::milliseconds{2};
-constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
 }   // namespace
-
-// Credit bounds what the receiver must hold for messages that it has not matched.
-bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
-{
-    const auto left = static_cast<std::int32_t>(peer.credit_limit() - peer.eager_used);
-    // Before the first packet of the peer its credit is unknown, but for the least that anybody may set.
-    const std::int32_t room = !peer.credit_known() ? static_cast<std::int32_t>(kFirstCredit - peer.eager_used) : left;
-    if (room < static_cast<std::int32_t>(bytes)) {
-        return false;
-    }
-    peer.eager_used += static_cast<std::uint32_t>(bytes);
-    return true;
-}
 
 Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
 {

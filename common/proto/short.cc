@@ -1,48 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Proto: sending short messages to processes of this host.
+// Proto: the way of short messages, sent to processes of this host, and received from anybody.
+#include <algorithm>
 #include <cstring>
 
-#include "proto/proto.h"
+#include "proto/lean.h"
 
 namespace linnet::proto {
 
 // No request: nobody will ask for it again. What does not fit beside its head goes out of the user's buffer, and is copied for retention while the peer
 // reads it already.
-bool Proto::send_short(Peer& peer, const SendArgs& args, std::span<const std::byte> payload) noexcept
+bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std::byte> payload) noexcept
 {
     constexpr std::size_t kHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
     static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kShort);
-    const bool beside_head = sizeof(TxBlock) + kHead + payload.size() <= TxBlock::kSmall;
+    const bool beside_head = payload.size() <= TxBlock::kSmall - sizeof(TxBlock) - kHead;
     MutexLock guard{peer.lock};
     session::SessionLayer::about_to_send(peer);
-    if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) {
+    if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) [[unlikely]] {
         return false;
     }
     TxBlock* const b = acquire_short(peer, beside_head ? TxBlock::kSmall : TxBlock::kShort);
-    if (b == nullptr) {
+    if (b == nullptr) [[unlikely]] {
         peer.eager_used -= static_cast<std::uint32_t>(payload.size());
         return false;
     }
-    const std::uint16_t flags = args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
-    wire::write_head(b->tx.head, wire::PacketKind::kEager, flags, sizeof(wire::TagHeader) + payload.size());
-    wire::write_tag(b->tx.head + sizeof(wire::PacketHead), args.space, args.bits, args.immediate);
-    std::byte* const copy = b->tx.head + kHead;
-    b->tx.head_bytes = kHead;
-    if (!beside_head) {
-        b->tx.payload = payload;
-    } else if (!payload.empty()) {
-        std::memcpy(copy, payload.data(), payload.size());
-        b->tx.head_bytes += static_cast<std::uint32_t>(payload.size());
-    }
+    std::byte* const head = b->head();
+    const std::uint16_t flags = envelope.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
+    wire::write_head(head, wire::PacketKind::kEager, flags, sizeof(wire::TagHeader) + payload.size());
+    wire::write_tag(head + sizeof(wire::PacketHead), envelope.space, envelope.bits, envelope.immediate);
     SendTally::add(peer.sent.eager);
     SendTally::add(peer.sent.bytes, payload.size());
-    layer_->send_at_once(peer, b->tx);
-    if (!beside_head) {
-        std::memcpy(copy, payload.data(), payload.size());
-        session::SessionLayer::move_payload(b->tx, {copy, payload.size()});
+    if (beside_head) {
+        copy_short(head + kHead, payload);
+        b->tx.head_bytes = static_cast<std::uint32_t>(kHead + payload.size());
+        layer_->send_at_once(peer, b->tx);
+    } else {
+        b->tx.head_bytes = kHead;
+        b->tx.payload = payload;
+        layer_->send_at_once(peer, b->tx);
+        std::memcpy(head + kHead, payload.data(), payload.size());
+        session::SessionLayer::move_payload(b->tx, {head + kHead, payload.size()});
     }
     return true;
+}
+
+// An eager message that is here whole. Its payload is copied under the lock of its space only if it must wait for its receive.
+void Proto::arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept
+{
+    Space* const space = admit(peer, a);
+    if (space == nullptr) [[unlikely]] {
+        return;
+    }
+    PostedReceive* p = nullptr;
+    bool queued = false;
+    {
+        SpinLockGuard guard{space->lock};
+        p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
+        if (p == nullptr) [[unlikely]] {
+            queued = queue_unexpected(peer, *space, a, payload.data()) != nullptr;
+        }
+    }
+    if (p == nullptr) [[unlikely]] {
+        if (!queued) {
+            layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
+        }
+        return;
+    }
+    auto& r = static_cast<RecvRequest&>(*p);
+    fill_result(r.result, peer, a);
+    const std::span<const std::byte> here = payload.first(std::min<std::uint64_t>(payload.size(), r.data.length));
+    if (r.data.contiguous()) [[likely]] {
+        copy_short(r.data.base, here);
+    } else {
+        r.data.scatter(0, here);
+    }
+    give_credit_here(peer, payload.size());
+    if ((a.head.flags.get() & wire::flag::kSync) != 0) [[unlikely]] {
+        tell_matched(peer, a);
+    }
+    complete_here(r, payload.size() > r.data.length ? Status::kTruncated : Status::kOk);
 }
 
 }   // namespace linnet::proto

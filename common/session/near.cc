@@ -27,20 +27,28 @@ void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept
 {
     m.number = next_number(s.last_number_);
     stamp(s, m);
+    LinkState& lane = s.links_[0];
+    const void* const next = lane.port->transport().send_now(lane.id, {m.head, m.head_bytes}, m.payload);
+    if (next != nullptr) [[likely]] {
+        retain(s, m);   // now that the peer may read it; what it answers waits for the lock
+        gone_at_once(s, m, next);
+    } else {
+        send_at_once_or_wait(s, m);
+    }
+}
+
+// What send_now() did not take: the link is full, it breaks, or the packet needs more than one piece.
+void SessionLayer::send_at_once_or_wait(Session& s, TxMessage& m) noexcept
+{
     const LanePacket packet{{m.head, m.head_bytes}, m.payload, true};
     const SendResult r = s.links_[0].port->transport().send_lane(s.links_[0].id, {&packet, 1});
-    append(s, m);   // now that the peer may read it; what it answers waits for the lock
+    append(s, m);   // as above
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
         return;
     }
-    s.next_line_ = r.next;
     s.unsent_ = nullptr;
-    s.link_taken_ = s.written_ = m.number;
-    if (after(m.number, s.taken_.load(std::memory_order_relaxed))) {
-        s.taken_.store(m.number, std::memory_order_relaxed);
-    }
-    s.ack_due_ = false;
+    gone_at_once(s, m, r.next);
 }
 
 }   // namespace linnet::session

@@ -182,4 +182,40 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::Re
     return make(seen.opener, !seen.by_address, seen.by_address);
 }
 
+// ---- for people ----
+
+std::string Session::describe()
+{
+    MutexLock guard{lock};
+    return labelled(contact_);
+}
+
+std::string Session::labelled(const wire::EndpointName& name) const
+{
+    return label_[0] == '\0' ? name_text(name) : std::string{label_.data()} + " (" + name_text(name) + ")";
+}
+
+void Session::set_label(std::string_view label)
+{
+    MutexLock guard{lock};
+    label_ = {};
+    std::copy_n(label.begin(), std::min(label.size(), label_.size() - 1), label_.begin());
+}
+
+SessionView Session::view()
+{
+    MutexLock guard{lock};
+    const LinkState& lane = links_[0];
+    const char* state = "idle";
+    if (down_reason() != Status::kOk) {
+        state = status_text(down_reason());
+    } else if (lane.phase == LinkState::Phase::kUp) {
+        state = "connected";
+    } else if (lane.phase == LinkState::Phase::kOpening || lane.phase == LinkState::Phase::kWaiting) {
+        state = "connecting";
+    }
+    const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
+    return {labelled(name_), state, via};
+}
+
 }   // namespace linnet::session

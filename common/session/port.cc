@@ -34,8 +34,6 @@ void Port::on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status
 
 void Port::on_writable(PeerId peer, LinkRole role) noexcept { layer_.on_writable(peer, role); }
 
-void Port::on_packet(LinkId, PeerId peer, std::span<const std::byte> packet) noexcept { layer_.on_packet(*layer_.find(peer), packet); }
-
 Landing Port::on_packet_begin(LinkId, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept
 {
     return layer_.on_packet_begin(*layer_.find(peer), head, payload_bytes);

@@ -44,40 +44,6 @@ bool Session::only_goodbye_left()
     return m != nullptr && wire::head_of({m->head, m->head_bytes}).kind == wire::PacketKind::kGoodbye;
 }
 
-std::string Session::describe()
-{
-    MutexLock guard{lock};
-    return labelled(contact_);
-}
-
-std::string Session::labelled(const wire::EndpointName& name) const
-{
-    return label_[0] == '\0' ? name_text(name) : std::string{label_.data()} + " (" + name_text(name) + ")";
-}
-
-void Session::set_label(std::string_view label)
-{
-    MutexLock guard{lock};
-    label_ = {};
-    std::copy_n(label.begin(), std::min(label.size(), label_.size() - 1), label_.begin());
-}
-
-SessionView Session::view()
-{
-    MutexLock guard{lock};
-    const LinkState& lane = links_[0];
-    const char* state = "idle";
-    if (down_reason() != Status::kOk) {
-        state = status_text(down_reason());
-    } else if (lane.phase == LinkState::Phase::kUp) {
-        state = "connected";
-    } else if (lane.phase == LinkState::Phase::kOpening || lane.phase == LinkState::Phase::kWaiting) {
-        state = "connecting";
-    }
-    const char* const via = lane.port != nullptr ? lane.port->transport().caps().name : "";
-    return {labelled(name_), state, via};
-}
-
 SessionLayer::SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters)
     : config_{config}, sink_{sink}, clock_{clock}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, last_now_{clock.now()}
 {
@@ -94,15 +60,6 @@ SessionLayer::~SessionLayer()
 }
 
 // ---- sending ----
-
-void SessionLayer::stamp(Session& s, TxMessage& m) noexcept
-{
-    const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
-    const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
-    wire::stamp_head(m.head, m.number, ack, credit);
-    s.ack_sent_.store(ack, std::memory_order_relaxed);
-    s.credit_sent_.store(credit, std::memory_order_relaxed);
-}
 
 // What the lane link made of a batch that began at unsent_.
 void SessionLayer::lane_taken(Session& s, const SendResult& r) noexcept
@@ -124,15 +81,11 @@ void SessionLayer::lane_taken(Session& s, const SendResult& r) noexcept
 
 void SessionLayer::append(Session& s, TxMessage& m) noexcept
 {
-    m.number = s.last_number_ = next_number(s.last_number_);
-    if (!m.lazy) {
-        s.prompt_.store(m.number, std::memory_order_relaxed);
-    }
-    s.retained_.push_back(m);
+    m.number = next_number(s.last_number_);
+    retain(s, m);
     if (s.unsent_ == nullptr) {
         s.unsent_ = &m;
     }
-    s.sent_at_poll_ = polls_.load(std::memory_order_relaxed);
 }
 
 SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
@@ -320,48 +273,70 @@ void SessionLayer::take_ack(Session& s, std::uint32_t ack) noexcept
     }
 }
 
+void SessionLayer::credit_changed(Session& s, std::uint32_t limit) noexcept
+{
+    // A sender sets wants_credit and then looks at the limit; here it is the other way round. One of the two sees the other.
+    s.credit_limit_.store(limit, std::memory_order_seq_cst);
+    s.credit_known_.store(true, std::memory_order_relaxed);
+    if (s.wants_credit.load(std::memory_order_seq_cst)) {
+        sink_.on_credit(s);
+    }
+}
+
+// A number other than the next one.
+void SessionLayer::out_of_turn(Session& s, std::uint32_t number, std::uint32_t expected) noexcept
+{
+    if (after(number, expected)) {
+        counters_.add(Counter::kProtocolErrors, 1);
+        declare_down(s, Status::kProtocol, "a message number is missing");
+    } else {
+        counters_.add(Counter::kDuplicatesDropped, 1);
+    }
+}
+
 // The fields that every head carries. True when the message is the next one and shall be delivered.
-bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
+inline bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
 {
     ++s.heard_;
-    if (s.down_reason() != Status::kOk) {
+    if (s.down_reason() != Status::kOk) [[unlikely]] {
         return false;
     }
-    if (s.credit_limit_.load(std::memory_order_relaxed) != head.credit.get()) {
-        // A sender sets wants_credit and then looks at the limit; here it is the other way round. One of the two sees the other.
-        s.credit_limit_.store(head.credit.get(), std::memory_order_seq_cst);
-        s.credit_known_.store(true, std::memory_order_relaxed);
-        if (s.wants_credit.load(std::memory_order_seq_cst)) {
-            sink_.on_credit(s);
-        }
+    if (const std::uint32_t limit = head.credit.get(); s.credit_limit_.load(std::memory_order_relaxed) != limit) [[unlikely]] {
+        credit_changed(s, limit);
     }
     if (const std::uint32_t ack = head.ack.get(); after(ack, s.ack_heard_.load(std::memory_order_relaxed))) {
         s.ack_heard_.store(ack, std::memory_order_relaxed);
         // Beyond `taken_`: it has just been sent, or is a lie; that is seen under the lock.
         const bool due = ack - s.taken_back_.load(std::memory_order_relaxed) >= kReleaseEvery || after(s.prompt_.load(std::memory_order_relaxed), s.acked_);
-        if (due || after(ack, s.taken_.load(std::memory_order_relaxed))) {
+        if (due || after(ack, s.taken_.load(std::memory_order_relaxed))) [[unlikely]] {
             take_ack(s, ack);
         }
     }
     const std::uint32_t number = head.number.get();
-    if (number == 0 || s.down_reason() != Status::kOk) {
+    if (number == 0 || s.down_reason() != Status::kOk) [[unlikely]] {
         return false;
     }
     const std::uint32_t expected = next_number(s.received_.load(std::memory_order_relaxed));
-    if (number == expected) {
-        return true;
-    }
-    if (after(number, expected)) {
-        counters_.add(Counter::kProtocolErrors, 1);
-        declare_down(s, Status::kProtocol, "a message number is missing");
+    if (number != expected) [[unlikely]] {
+        out_of_turn(s, number, expected);
         return false;
     }
-    counters_.add(Counter::kDuplicatesDropped, 1);
-    return false;
+    return true;
+}
+
+// No packet of ours has carried an acknowledgement for a while: one of its own, by and by.
+void SessionLayer::acknowledge_later(Session& s) noexcept
+{
+    s.in_delayed_ = true;
+    s.next_delayed_ = delayed_;
+    delayed_ = &s;
+    if (delayed_due_ == TimePoint::max()) {
+        delayed_due_ = last_now_ + kAckDelay;   // from the last look at the clock: early rather than exact
+    }
 }
 
 // The message `head` is here whole: count it, and see to it that it is acknowledged.
-void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
+inline void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
 {
     const std::uint32_t number = head.number.get();
     s.received_.store(number, std::memory_order_relaxed);
@@ -371,18 +346,13 @@ void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
         s.bytes_since_ack_ = 0;
     }
     s.bytes_since_ack_ += head.body_bytes.get();
-    if (number - sent >= kAckEvery || s.bytes_since_ack_ >= kAckEveryBytes) {
+    if (number - sent >= kAckEvery || s.bytes_since_ack_ >= kAckEveryBytes) [[unlikely]] {
         s.ack_at_once_ = true;
         acknowledge_soon(s);
-    } else if ((head.flags.get() & wire::flag::kWantAck) != 0) {
+    } else if ((head.flags.get() & wire::flag::kWantAck) != 0) [[unlikely]] {
         acknowledge_soon(s);
-    } else if (!s.in_delayed_) {
-        s.in_delayed_ = true;
-        s.next_delayed_ = delayed_;
-        delayed_ = &s;
-        if (delayed_due_ == TimePoint::max()) {
-            delayed_due_ = last_now_ + kAckDelay;   // from the last look at the clock: early rather than exact
-        }
+    } else if (!s.in_delayed_) [[unlikely]] {
+        acknowledge_later(s);
     }
 }
 
@@ -392,36 +362,45 @@ bool SessionLayer::resumes(const Session& s, const wire::PacketHead& head) const
     return head.kind == s.landing_head_.kind && head.body_bytes.get() == s.landing_head_.body_bytes.get();
 }
 
+void Port::on_packet(LinkId, PeerId peer, std::span<const std::byte> packet) noexcept { layer_.on_packet(*layer_.find(peer), packet); }
+
 void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noexcept
 {
     const wire::PacketHead& head = wire::head_of(packet);
     if (!accept_number(s, head)) {
         return;
     }
-    if (s.partial_valid_) {   // the link broke in mid-payload last time; now it came in one piece
-        if (!resumes(s, head)) {
-            counters_.add(Counter::kProtocolErrors, 1);
-            declare_down(s, Status::kProtocol, "it sent another message under a number that it had used");
-            return;
-        }
-        const std::size_t skip = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
-        s.partial_valid_ = false;
-        const Landing to = sink_.on_message_resume(s, s.partial_);
-        if (const std::size_t n = std::min(to.room, packet.size() - skip); n != 0) {
-            std::memcpy(to.to, packet.data() + skip, n);
-        }
-        received(s, head);
-        sink_.on_message_end(s, to.cookie);
+    if (s.partial_valid_) [[unlikely]] {
+        resumed_whole(s, packet);
         return;
     }
     // Before it is delivered, so that an answer sent from inside carries this acknowledgement.
     received(s, head);
-    if (head.kind == wire::PacketKind::kGoodbye) {
+    if (head.kind == wire::PacketKind::kGoodbye) [[unlikely]] {
         send_ack(s);
         end_session(s, Status::kPeerDown, {}, Ending::kDeparted);
         return;
     }
     sink_.on_message(s, packet);
+}
+
+// The link broke in mid-payload last time; now the message came in one piece.
+void SessionLayer::resumed_whole(Session& s, std::span<const std::byte> packet) noexcept
+{
+    const wire::PacketHead& head = wire::head_of(packet);
+    if (!resumes(s, head)) {
+        counters_.add(Counter::kProtocolErrors, 1);
+        declare_down(s, Status::kProtocol, "it sent another message under a number that it had used");
+        return;
+    }
+    const std::size_t skip = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
+    s.partial_valid_ = false;
+    const Landing to = sink_.on_message_resume(s, s.partial_);
+    if (const std::size_t n = std::min(to.room, packet.size() - skip); n != 0) {
+        std::memcpy(to.to, packet.data() + skip, n);
+    }
+    received(s, head);
+    sink_.on_message_end(s, to.cookie);
 }
 
 Landing SessionLayer::on_packet_begin(Session& s, std::span<const std::byte> head_bytes, std::size_t payload_bytes) noexcept

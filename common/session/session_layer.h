@@ -264,15 +264,43 @@ private:
     Landing on_packet_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept;
     void on_packet_end(Session& s, void* cookie, bool ok) noexcept;
     bool accept_number(Session& s, const wire::PacketHead& head) noexcept;
+    void credit_changed(Session& s, std::uint32_t limit) noexcept;
+    void out_of_turn(Session& s, std::uint32_t number, std::uint32_t expected) noexcept;
+    void resumed_whole(Session& s, std::span<const std::byte> packet) noexcept;
     [[nodiscard]] bool resumes(const Session& s, const wire::PacketHead& head) const noexcept;
     void take_ack(Session& s, std::uint32_t ack) noexcept LINNET_EXCLUDES(s.lock);
     void release_acked(Session& s, std::uint32_t ack, IntrusiveQueue<TxMessage>& done) noexcept LINNET_REQUIRES(s.lock);
     void lane_taken(Session& s, const SendResult& r) noexcept LINNET_REQUIRES(s.lock);
     void received(Session& s, const wire::PacketHead& head) noexcept;
+    void acknowledge_later(Session& s) noexcept;
     void pump(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void append(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    void retain(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock)
+    {
+        s.last_number_ = m.number;
+        if (!m.lazy) {
+            s.prompt_.store(m.number, std::memory_order_relaxed);
+        }
+        s.retained_.push_back(m);
+        s.sent_at_poll_ = polls_.load(std::memory_order_relaxed);
+    }
+    static void gone_at_once(Session& s, const TxMessage& m, const void* next) noexcept LINNET_REQUIRES(s.lock)
+    {
+        s.next_line_ = next;
+        s.link_taken_ = s.written_ = m.number;
+        s.taken_.store(m.number, std::memory_order_relaxed);   // it is the newest
+        s.ack_due_ = false;
+    }
+    void send_at_once_or_wait(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_all_held() noexcept;
-    void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    static void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock)
+    {
+        const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
+        const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
+        wire::stamp_head(m.head, m.number, ack, credit);
+        s.ack_sent_.store(ack, std::memory_order_relaxed);
+        s.credit_sent_.store(credit, std::memory_order_relaxed);
+    }
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
     unsigned send_wanted_acks() noexcept;
     unsigned send_delayed_acks(TimePoint now) noexcept;

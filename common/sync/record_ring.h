@@ -32,6 +32,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "base/words.h"
 
 namespace linnet {
 
@@ -60,18 +61,6 @@ struct RingView {
 
 namespace detail {
 inline constexpr std::uint32_t kRingAlign = kCacheLine;
-// Copies in words: what was just written in words is still in the store buffer, out of which a wider load could not be served.
-inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
-{
-    std::uint64_t word = 0;
-    for (; bytes >= sizeof word; bytes -= sizeof word, to += sizeof word, from += sizeof word) {
-        std::memcpy(&word, from, sizeof word);
-        std::memcpy(to, &word, sizeof word);
-    }
-    if (bytes != 0) {
-        std::memcpy(to, from, bytes);
-    }
-}
 constexpr std::uint32_t ring_round(std::size_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kRingAlign - 1) & ~std::size_t{kRingAlign - 1}); }
 }   // namespace detail
 
@@ -103,9 +92,7 @@ public:
             }
         }
         RingSlot& slot = view_.slots[slot_ % kRingSlots];
-        if (!head.empty()) {
-            std::memcpy(slot.bytes.data(), head.data(), head.size());
-        }
+        copy_words(slot.bytes.data(), head.data(), head.size());
         if (!tail.empty()) {
             std::memcpy(slot.bytes.data() + head.size(), tail.data(), tail.size());
         }
@@ -128,8 +115,8 @@ public:
             return put(kind, head, tail, {});
         }
         RingSlot& slot = view_.slots[slot_ % kRingSlots];
-        detail::copy_words(slot.bytes.data(), head.data(), head.size());
-        detail::copy_words(slot.bytes.data() + head.size(), tail.data(), tail.size());
+        copy_words(slot.bytes.data(), head.data(), head.size());   // whose words were written just now
+        copy_words(slot.bytes.data() + head.size(), tail.data(), tail.size());
         ++slot_;
         slot.word.store(static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20,
                         std::memory_order_seq_cst);                      // (W)
@@ -225,6 +212,27 @@ public:
         out.data = std::span<const std::byte>{view_.data}.subspan(at, data_bytes);
         return Peek::kRecord;
     }
+
+    // The next record, if it is of `kind` and has no data beside it, which is most of them: copies its bytes to `to`, which has room for kInlineBytes, and
+    // says how many there are. 0: it is another one, or has nothing, or none is there; peek() tells. Done with by advance_inline().
+    [[nodiscard]] std::size_t copy_inline(std::uint32_t kind, std::byte* to) const noexcept
+    {
+        constexpr std::uint64_t kBytes = 0xff;
+        constexpr std::size_t kFirstLine = kCacheLine - sizeof(std::uint64_t);
+        const RingSlot& slot = view_.slots[slot_ % kRingSlots];
+        const std::uint64_t word = slot.word.load(std::memory_order_acquire);   // (R)
+        const std::size_t bytes = word >> 20 & kBytes;
+        if ((word & ~(kBytes << 20)) != (static_cast<std::uint64_t>(slot_ + 1) << 32 | std::uint64_t{kind} << 28) || bytes > kInlineBytes) {
+            return 0;
+        }
+        if (bytes <= kFirstLine) {   // fixed sizes are copied by a few instructions
+            std::memcpy(to, slot.bytes.data(), kFirstLine);
+        } else {
+            std::memcpy(to, slot.bytes.data(), kInlineBytes);
+        }
+        return bytes;
+    }
+    void advance_inline() noexcept { ++slot_; }
 
     // The record that peek() gave is done with.
     void advance(const Record& record) noexcept

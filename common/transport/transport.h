@@ -151,6 +151,13 @@ public:
     // Give packets to the peer's lane link, in order. A short count, or all_written false, means: stop, on_writable() will come.
     [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
 
+    // With caps().at_once: one packet, as send_lane() takes it with LanePacket::at_once, on the way of the many. Returns SendResult::next; null: nothing
+    // happened, and send_lane() does it or says why not.
+    [[nodiscard]] virtual const void* send_now(LinkId, std::span<const std::byte> /*head*/, std::span<const std::byte> /*payload*/) noexcept
+    {
+        return nullptr;
+    }
+
     // Send one bulk packet, while others are on their way or after them; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already,
     // no on_bulk_sent() will come; kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
     [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;

@@ -7,6 +7,7 @@
 // Specification: docs/wire-protocol.md sections 4 and 5.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <type_traits>
 
 #include "base/wire_int.h"
+#include "base/words.h"
 
 namespace linnet::wire {
 
@@ -192,28 +194,26 @@ inline constexpr std::uint32_t kMaxBodyBytes = 64u << 20;
     return -1;
 }
 
-// The way of the many: heads written in whole words, which a copy in words can read again at once; a processor that reads a word which was written in
-// parts waits until the parts have left its store buffer.
+inline void store_le64(std::byte* at, std::uint64_t value) noexcept { store_word(at, std::bit_cast<std::uint64_t>(le64{value})); }
+
+// The way of the many: heads written in whole words, which a copy in words can read again at once (base/words.h).
 inline void write_head(std::byte* at, PacketKind kind, std::uint16_t flags, std::size_t body_bytes) noexcept
 {
-    const le64 word{kWireVersion | static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(flags) << 16 |
-                    static_cast<std::uint64_t>(body_bytes) << 32};
-    std::memcpy(at, &word, sizeof word);
+    store_le64(at, kWireVersion | static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(flags) << 16 |
+                       static_cast<std::uint64_t>(body_bytes) << 32);
 }
 inline void stamp_head(std::byte* at, std::uint32_t number, std::uint32_t ack, std::uint32_t credit) noexcept
 {
     static_assert(offsetof(PacketHead, number) == 8 && offsetof(PacketHead, credit) == 16);
-    const le64 words[2] = {le64{number | static_cast<std::uint64_t>(ack) << 32}, le64{credit}};
-    std::memcpy(at + 8, &words[0], sizeof words[0]);
-    std::memcpy(at + 16, &words[1], sizeof words[1]);
+    store_le64(at + 8, number | static_cast<std::uint64_t>(ack) << 32);
+    store_le64(at + 16, credit);
 }
 inline void write_tag(std::byte* at, std::uint32_t space, std::uint64_t match_bits, std::uint64_t immediate) noexcept
 {
     static_assert(offsetof(TagHeader, match_bits) == 8 && offsetof(TagHeader, immediate) == 16);
-    const le64 words[3] = {le64{space}, le64{match_bits}, le64{immediate}};
-    std::memcpy(at, &words[0], sizeof words[0]);
-    std::memcpy(at + 8, &words[1], sizeof words[1]);
-    std::memcpy(at + 16, &words[2], sizeof words[2]);
+    store_le64(at, space);
+    store_le64(at + 8, match_bits);
+    store_le64(at + 16, immediate);
 }
 // Of a packet that is whole, without copying it.
 [[nodiscard]] inline const PacketHead& head_of(std::span<const std::byte> packet) noexcept { return *reinterpret_cast<const PacketHead*>(packet.data()); }

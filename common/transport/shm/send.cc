@@ -29,10 +29,10 @@ void ShmTransport::announce(Tx& tx) noexcept
     if (!sent_.load(std::memory_order_relaxed)) {
         sent_.store(true, std::memory_order_relaxed);
     }
-    if (!tx.ring.reader_polls()) {
+    if (!tx.ring.reader_polls()) [[unlikely]] {
         tx.bells->set(tx.bell);
     }
-    if (tx.bells->must_wake()) {
+    if (tx.bells->must_wake()) [[unlikely]] {
         const std::array<std::byte, 1> bell{static_cast<std::byte>(SocketKind::kDoorbell)};
         static_cast<void>(unix_send(tx.fd, bell));   // full: it is readable already. Broken: the poller sees the end of stream
         tx_counters_.add_shared(Counter::kShmDoorbells);
@@ -143,16 +143,6 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
         return result;
     }
     result.all_written = true;
-    if (batch.size() == 1 && batch[0].head.size() + batch[0].payload.size() <= kInlineBytes) {   // most are
-        const LanePacket& p = batch[0];
-        if (tx.ring.put_inline(kStart, p.head, p.payload) == Put::kDone) {
-            tx.count(p.head.size() + p.payload.size());
-            announce(tx);
-            result.taken = 1;
-            result.next = tx.ring.next();
-            return result;
-        }
-    }
     Written written = Written::kAll;
     while (written == Written::kAll && result.taken < batch.size()) {
         const LanePacket& p = batch[result.taken];
@@ -170,6 +160,32 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
     result.all_written = written != Written::kPart;
     tx.notify = tx.notify || written != Written::kAll;
     return result;
+}
+
+// One record that needs no waiting for room.
+const void* ShmTransport::send_now(LinkId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+{
+    Link* const link = links_.slot_of(id);
+    if (link == nullptr) [[unlikely]] {
+        return nullptr;
+    }
+    TxScope tx_scope{*link, TxScope::Who::kSender};
+    Tx& tx = link->tx;
+    if (tx.id != id || tx.broken || tx.busy()) [[unlikely]] {
+        return nullptr;
+    }
+    const std::size_t total = head.size() + payload.size();
+    const bool beside = total > kInlineBytes;
+    if (beside && (head.size() > kInlineBytes || payload.size() > std::min(tx.ring.data_max(), kPieceMin))) [[unlikely]] {
+        return nullptr;
+    }
+    const Put put = beside ? tx.ring.put(kStart, head, {}, payload) : tx.ring.put_inline(kStart, head, payload);
+    if (put != Put::kDone) [[unlikely]] {
+        return nullptr;
+    }
+    tx.count(total);
+    announce(tx);
+    return tx.ring.next();
 }
 
 // Only a description travels; the payload stays where it is until the peer has read it.

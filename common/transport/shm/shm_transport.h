@@ -46,6 +46,7 @@ public:
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
+    [[nodiscard]] const void* send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] bool offer(LinkId link, std::size_t bytes) noexcept override;
     [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;
@@ -108,6 +109,7 @@ private:
 
     // ---- receiving (receive.cc) ----
     unsigned receive(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] std::size_t whole_packet(Link& link) noexcept LINNET_REQUIRES(token_);
     void lane_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void bulk_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
@@ -162,6 +164,7 @@ private:
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at
     bool polling_ LINNET_GUARDED_BY(token_){false};
+    Link* arrived_ LINNET_GUARDED_BY(token_){nullptr};     // linger() has just seen a record there
     std::size_t moved_ LINNET_GUARDED_BY(token_){0};       // bytes received in this pass
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet

@@ -25,6 +25,25 @@ TEST(GapPredictor, NewPlacesAreLong)
     EXPECT_TRUE(leave(gaps, CallKind::kCompleted, false));
 }
 
+TEST(GapPredictor, WhatNobodyAskedForIsLearnedAllTheSame)
+{
+    GapPredictor asked;
+    GapPredictor not_asked;
+    for (int i = 0; i < 200; ++i) {
+        const auto kind = i % 7 < 3 ? CallKind::kPost : i % 7 < 5 ? CallKind::kEmpty : CallKind::kCompleted;
+        const bool long_gap = i % 7 == 2;
+        leave(asked, kind, long_gap);
+        if (i % 3 != 0) {
+            not_asked.left(kind);
+            not_asked.returned(long_gap);
+        } else {
+            leave(not_asked, kind, long_gap);
+        }
+        EXPECT_EQ(asked.within_row(CallKind::kPost), not_asked.within_row(CallKind::kPost)) << i;
+    }
+    EXPECT_EQ(asked.leaving(CallKind::kPost), not_asked.leaving(CallKind::kPost));
+}
+
 TEST(GapPredictor, PingPongIsShortAfterOneRound)
 {
     GapPredictor gaps;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <random>
 #include <thread>
@@ -127,6 +128,31 @@ TEST(RecordRing, ShortRecordsInPlaceAreThoseOfPut)
     EXPECT_GT(full, kRingSlots / 2);
 }
 
+TEST(RecordRing, OnlyRecordsOfTheKindInPlaceAreCopied)
+{
+    Ring ring;
+    RingWriter writer{ring.view()};
+    RingReader reader{ring.view()};
+    std::array<std::byte, kInlineBytes> to{};
+    EXPECT_EQ(reader.copy_inline(1, to.data()), 0u);
+    for (std::size_t n = 1; n <= kInlineBytes; ++n) {   // beyond a lap
+        const Bytes b = pattern(static_cast<std::uint32_t>(n), n);
+        ASSERT_EQ(writer.put_inline(1, b, {}), Put::kDone);
+        ASSERT_EQ(writer.put_inline(2, b, {}), Put::kDone);
+        ASSERT_EQ(writer.put(1, b, {}, b), Put::kDone);
+        EXPECT_EQ(reader.copy_inline(2, to.data()), 0u);
+        ASSERT_EQ(reader.copy_inline(1, to.data()), n);
+        EXPECT_TRUE(std::equal(b.begin(), b.end(), to.begin())) << n;
+        ASSERT_EQ(reader.copy_inline(1, to.data()), n) << "it is there until it is done with";
+        reader.advance_inline();
+        EXPECT_EQ(reader.copy_inline(1, to.data()), 0u);
+        EXPECT_EQ(taken(reader), b);
+        EXPECT_EQ(reader.copy_inline(1, to.data()), 0u) << "it has data";
+        EXPECT_EQ(taken(reader).size(), 2 * n);
+        EXPECT_FALSE(reader.publish_if_due());
+    }
+}
+
 TEST(RecordRing, WhatHasRoomCanBePutWhereverTheRingEnds)
 {
     Ring ring;
@@ -204,6 +230,8 @@ TEST(RecordRing, HostileLengthsAreBrokenNotRead)
         RingReader reader{ring.view()};
         RingReader::Record r;
         EXPECT_EQ(reader.peek(r), Peek::kBroken) << std::hex << w;
+        std::array<std::byte, kInlineBytes> to{};
+        EXPECT_EQ(reader.copy_inline(0, to.data()), 0u) << std::hex << w;
     }
 }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Proto: what every short message needs, inline in the files that send and receive it.
+//
+// Members of Proto; as declared there.
+#pragma once
+
+#include <cstring>
+
+#include "base/words.h"
+#include "proto/proto.h"
+
+namespace linnet::proto {
+
+// A few bytes are most of what travels.
+inline void copy_short(std::byte* to, std::span<const std::byte> from) noexcept
+{
+    constexpr std::size_t kFew = 64;
+    if (from.size() <= kFew) [[likely]] {
+        copy_words(to, from.data(), from.size());
+    } else {
+        std::memcpy(to, from.data(), from.size());
+    }
+}
+
+inline constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
+
+// Credit bounds what the receiver must hold for messages that it has not matched.
+inline bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
+{
+    // Before the first packet of the peer its credit is unknown, but for the least that anybody may set.
+    const std::uint32_t limit = peer.credit_known() ? peer.credit_limit() : kFirstCredit;
+    if (static_cast<std::int32_t>(limit - peer.eager_used) < static_cast<std::int32_t>(bytes)) {
+        return false;
+    }
+    peer.eager_used += static_cast<std::uint32_t>(bytes);
+    return true;
+}
+
+// A block of one of the two sizes that are kept by peer: the oldest that the peer has acknowledged, as a rule.
+inline TxBlock* Proto::acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept
+{
+    session::TxMessage* const acked = session::SessionLayer::take_acked(peer);
+    TxBlock* b = acked != nullptr ? TxBlock::of(*acked) : nullptr;
+    if (b == nullptr || b->block_bytes != block_bytes) [[unlikely]] {
+        b = acquire_another(peer, block_bytes, acked);
+    }
+    if (b != nullptr) {
+        b->tx.payload = {};
+    }
+    return b;
+}
+
+// What a peer may make us hold is bounded by what we granted; one that sends more is given up. Once for each message, when it begins.
+inline bool Proto::take_credit(Peer& peer, std::size_t bytes) noexcept
+{
+    peer.eager_received += static_cast<std::uint32_t>(bytes);
+    if (static_cast<std::int32_t>(peer.credit_grant.load(std::memory_order_relaxed) - peer.eager_received) < 0) [[unlikely]] {
+        protocol_error(peer, "it sent more than its credit");
+        return false;
+    }
+    return true;
+}
+
+// A tagged message is counted, and goes to its space. Null: the peer has been given up.
+inline Space* Proto::admit(Peer& peer, const Arrival& a) noexcept
+{
+    if (!take_credit(peer, a.payload_bytes)) [[unlikely]] {
+        return nullptr;
+    }
+    const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
+    const std::uint64_t bytes = rendezvous ? a.rts.length.get() : a.payload_bytes;
+    ++peer.rx_messages;
+    peer.rx_bytes += bytes;
+    counters_.add(Counter::kRxMessages, 1);
+    counters_.add(Counter::kRxBytes, bytes);
+    layer_->message_came(peer, bytes);
+    if (rendezvous) {
+        counters_.add(Counter::kRndvReceived);
+    }
+    Space* const space = spaces_.get(a.rts.tag.space.get());
+    if (space == nullptr) [[unlikely]] {
+        protocol_error(peer, "it uses more match spaces than memory allows");
+    }
+    return space;
+}
+
+inline void Proto::fill_result(ResultRecord& to, const Peer& peer, const Arrival& a) noexcept
+{
+    to.peer = peer.id;
+    to.peer_added = peer.added.load(std::memory_order_relaxed);
+    to.bits = a.rts.tag.match_bits.get();
+    to.immediate = a.rts.tag.immediate.get();
+    to.has_immediate = (a.head.flags.get() & wire::flag::kImmediate) != 0;
+    to.length = a.head.kind == wire::PacketKind::kRts ? a.rts.length.get() : a.payload_bytes;
+}
+
+// Eager bytes were consumed by the token holder: the small ones are put together, since an exchange with other threads' for each message would cost as
+// much as matching it.
+inline void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
+{
+    constexpr std::uint32_t kCreditStep = 1024;   // far below the least credit
+    peer.credit_held += static_cast<std::uint32_t>(bytes);
+    if (peer.credit_held >= kCreditStep) [[unlikely]] {
+        const std::uint32_t held = peer.credit_held;
+        peer.credit_held = 0;
+        give_credit(peer, held);
+    }
+}
+
+}   // namespace linnet::proto
