@@ -113,23 +113,17 @@ void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes)
     }
 }
 
-int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data)
+int mtl_linnet_data_of(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data)
 {
     size_t bytes = 0;
 
-    memset(data, 0, sizeof *data);
-    op->convertor = convertor;
-    op->pack_failed = false;
-    op->bounce = NULL;
-    op->carry_from = 0;
-    op->carry_bytes = 0;
     if (OPAL_UNLIKELY(on_device(convertor))) {
         mtl_linnet_log(NULL, LINNET_LOG_ERROR,
                        "device (GPU) memory is not supported: copy to host memory first, or run with --mca pml ob1");
         return OMPI_ERR_NOT_SUPPORTED;
     }
     if (!(convertor->flags & (CONVERTOR_SEND | CONVERTOR_RECV))) {
-        /* The PML's short cut for contiguous sends prepares nothing, and has added the lower bound already. */
+        /* As in mtl_linnet_data(), where CUDA is to be asked first. */
         data->base = convertor->pBaseBuf;
         data->length = convertor->local_size;
         return OMPI_SUCCESS;

@@ -7,16 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The endpoint pointer of a process holds its peer number plus one: no memory to own, and two threads that add the same process at
- * once write the same value, because Linnet gives one peer per name. */
 static void *endpoint_from_peer(linnet_peer_t peer)
 {
     return (void *)((uintptr_t)peer + 1);
-}
-
-static linnet_peer_t peer_from_endpoint(const void *endpoint)
-{
-    return (linnet_peer_t)((uintptr_t)endpoint - 1);
 }
 
 static int name_missing(const struct ompi_proc_t *proc)
@@ -92,7 +85,7 @@ int mtl_linnet_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struc
         if (procs[i] == NULL || procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] == NULL) {
             continue;   /* Open MPI lists every process it ever heard of */
         }
-        linnet_peer_t peer = peer_from_endpoint(procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
+        linnet_peer_t peer = mtl_linnet_peer_from_endpoint(procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
         procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = NULL;
         /* In MPI_Finalize the context is about to say goodbye to all of them at once. */
         if (mtl_linnet_module.context != NULL && ompi_mpi_state < OMPI_MPI_STATE_FINALIZE_STARTED) {
@@ -102,27 +95,12 @@ int mtl_linnet_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struc
     return OMPI_SUCCESS;
 }
 
-/* Processes are added when they are first spoken to. Out of line: it runs once per process. */
-static __attribute__((noinline)) int peer_first(struct ompi_proc_t *proc, linnet_peer_t *peer)
+int mtl_linnet_peer_first(struct ompi_proc_t *proc, linnet_peer_t *peer)
 {
     int rc = MCA_PML_CALL(add_procs(&proc, 1));   /* checks that the other side selected the same PML */
     if (rc != OMPI_SUCCESS) {
         return rc;
     }
-    *peer = peer_from_endpoint(proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
-    return OMPI_SUCCESS;
-}
-
-int mtl_linnet_peer(struct ompi_communicator_t *comm, int rank, linnet_peer_t *peer)
-{
-    struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-    if (OPAL_UNLIKELY(proc == NULL)) {
-        return OMPI_ERR_UNREACH;
-    }
-    const void *endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
-    if (OPAL_UNLIKELY(endpoint == NULL)) {
-        return peer_first(proc, peer);
-    }
-    *peer = peer_from_endpoint(endpoint);
+    *peer = mtl_linnet_peer_from_endpoint(proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL]);
     return OMPI_SUCCESS;
 }

@@ -103,12 +103,54 @@ int mtl_linnet_param_priority(void);
 /* endpoint.c */
 int mtl_linnet_add_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
 int mtl_linnet_del_procs(struct mca_mtl_base_module_t *mtl, size_t nprocs, struct ompi_proc_t **procs);
-/* The peer of a rank of the communicator (of its remote group, if it has one), made known now if it was not. */
-int mtl_linnet_peer(struct ompi_communicator_t *comm, int rank, linnet_peer_t *peer);
+/* Processes are added when they are first spoken to. */
+int mtl_linnet_peer_first(struct ompi_proc_t *proc, linnet_peer_t *peer);
 
-/* data.c. What the convertor describes, as Linnet wants it: `op` keeps what the pack and unpack functions need.
+/* The endpoint pointer of a process holds its peer number plus one: no memory to own, and two threads that add the same process at
+ * once write the same value, because Linnet gives one peer per name. */
+static inline linnet_peer_t mtl_linnet_peer_from_endpoint(const void *endpoint)
+{
+    return (linnet_peer_t)((uintptr_t)endpoint - 1);
+}
+
+/* The peer of a rank of the communicator (of its remote group, if it has one), made known now if it was not. */
+static inline int mtl_linnet_peer(struct ompi_communicator_t *comm, int rank, linnet_peer_t *peer)
+{
+    struct ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    if (OPAL_UNLIKELY(proc == NULL)) {
+        return OMPI_ERR_UNREACH;
+    }
+    const void *endpoint = proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+    if (OPAL_UNLIKELY(endpoint == NULL)) {
+        return mtl_linnet_peer_first(proc, peer);
+    }
+    *peer = mtl_linnet_peer_from_endpoint(endpoint);
+    return OMPI_SUCCESS;
+}
+
+/* data.c. The rest of mtl_linnet_data(). */
+int mtl_linnet_data_of(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data);
+
+/* What the convertor describes, as Linnet wants it: `op` keeps what the pack and unpack functions need.
  * @retval OMPI_ERR_NOT_SUPPORTED  device memory; logged */
-int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data);
+static inline int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data)
+{
+    *data = (linnet_data_t){0};
+    op->convertor = convertor;
+    op->pack_failed = false;
+    op->bounce = NULL;
+    op->carry_from = 0;
+    op->carry_bytes = 0;
+#if !OPAL_CUDA_SUPPORT
+    if (OPAL_LIKELY(!(convertor->flags & (CONVERTOR_SEND | CONVERTOR_RECV | MTL_LINNET_ON_DEVICE)))) {
+        /* The PML's short cut for contiguous sends prepares nothing, and has added the lower bound already. */
+        data->base = convertor->pBaseBuf;
+        data->length = convertor->local_size;
+        return OMPI_SUCCESS;
+    }
+#endif
+    return mtl_linnet_data_of(op, convertor, data);
+}
 
 /* The receive is over, with `bytes` bytes of data: unpack what had to wait for that, free what was needed for it. */
 void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes);

@@ -54,14 +54,13 @@ int mtl_linnet_irecv(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
 {
     mtl_linnet_op_t *op = mtl_linnet_op(mtl_request);
     linnet_status_t status;
-    linnet_recv_t recv = {
-        .peer = LINNET_PEER_ANY,
-        .space = mtl_linnet_space(comm),
-        .match_bits = mtl_linnet_tag_bits(tag),
-        .ignore = mtl_linnet_tag_ignore(tag),
-    };
+    linnet_recv_t recv;   /* field by field, as for a send */
 
     (void)mtl;
+    recv.peer = LINNET_PEER_ANY;
+    recv.space = mtl_linnet_space(comm);
+    recv.match_bits = mtl_linnet_tag_bits(tag);
+    recv.ignore = mtl_linnet_tag_ignore(tag);
     int rc = src == MPI_ANY_SOURCE ? OMPI_SUCCESS : mtl_linnet_peer(comm, src, &recv.peer);
     if (OPAL_LIKELY(rc == OMPI_SUCCESS)) {
         rc = prepare(mtl_request, convertor, src, &recv);

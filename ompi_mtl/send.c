@@ -52,16 +52,15 @@ static void done(linnet_request_t *request, void *arg)
 static linnet_status_t start(mtl_linnet_op_t *op, struct ompi_communicator_t *comm, int dest, int tag, struct opal_convertor_t *convertor,
                              uint32_t flags, int *rc)
 {
-    linnet_send_t send = {
-        .space = mtl_linnet_space(comm),
-        .match_bits = mtl_linnet_tag_bits(tag),
-        .immediate = (uint64_t)(uint32_t)comm->c_my_rank,
-        .flags = flags,
-        .done = done,
-        .done_arg = op,
-    };
+    linnet_send_t send;   /* all of it is set below, field by field: a compiler would clear it with an instruction that costs more than the rest */
     linnet_status_t status;
 
+    send.space = mtl_linnet_space(comm);
+    send.match_bits = mtl_linnet_tag_bits(tag);
+    send.immediate = (uint64_t)(uint32_t)comm->c_my_rank;
+    send.flags = flags;
+    send.done = done;
+    send.done_arg = op;
     *rc = mtl_linnet_peer(comm, dest, &send.peer);
     if (OPAL_LIKELY(*rc == OMPI_SUCCESS)) {
         *rc = mtl_linnet_data(op, convertor, &send.data);

@@ -13,20 +13,23 @@
 
 namespace linnet {
 
-[[nodiscard]] inline std::uint64_t load_word(const std::byte* from) noexcept
-{
-    std::uint64_t word = 0;
-    std::memcpy(&word, from, sizeof word);
-#if defined(__GNUC__)
-    asm("" : "+r"(word));   // passes through a register of its own
-#endif
-    return word;
-}
-inline void store_word(std::byte* to, std::uint64_t word) noexcept
+// The word passes through a register of its own.
+[[nodiscard]] inline std::uint64_t alone(std::uint64_t word) noexcept
 {
 #if defined(__GNUC__)
     asm("" : "+r"(word));
 #endif
+    return word;
+}
+[[nodiscard]] inline std::uint64_t load_word(const std::byte* from) noexcept
+{
+    std::uint64_t word = 0;
+    std::memcpy(&word, from, sizeof word);
+    return alone(word);
+}
+inline void store_word(std::byte* to, std::uint64_t word) noexcept
+{
+    word = alone(word);
     std::memcpy(to, &word, sizeof word);
 }
 inline void copy_word(std::byte* to, const std::byte* from) noexcept { store_word(to, load_word(from)); }

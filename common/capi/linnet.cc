@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/words.h"
 #include "capi/boundary.h"
 #include "session/session_layer.h"
 
@@ -64,7 +65,7 @@ bool send_short(linnet_context_t* ctx, const linnet_send_t& send, linnet_request
     }
     core::Context& c = *ctx->core;
     proto::Peer* const p = c.peer(PeerId{send.peer});
-    const proto::Envelope envelope{send.space, (send.flags & LINNET_SEND_IMMEDIATE) != 0, send.match_bits, send.immediate};
+    const proto::Envelope envelope{send.space, (send.flags & LINNET_SEND_IMMEDIATE) != 0, alone(send.match_bits), alone(send.immediate)};
     if (p == nullptr || !c.proto().send_short(*p, envelope, {static_cast<const std::byte*>(d.base), static_cast<std::size_t>(d.length)})) {
         return false;
     }

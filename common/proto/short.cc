@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "proto/lean.h"
+#include "session/lean.h"
 
 namespace linnet::proto {
 
@@ -15,8 +16,8 @@ bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std
     constexpr std::size_t kHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
     static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kShort);
     const bool beside_head = payload.size() <= TxBlock::kSmall - sizeof(TxBlock) - kHead;
+    session::SessionLayer::about_to_send(peer, kHead + payload.size(), payload.size());
     MutexLock guard{peer.lock};
-    session::SessionLayer::about_to_send(peer);
     if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) [[unlikely]] {
         return false;
     }

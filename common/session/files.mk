@@ -7,6 +7,7 @@ liblinnet_la_LIBADD += liblinnet-session.la
 liblinnet_session_la_SOURCES = \
     session/handshake.cc \
     session/handshake.h \
+    session/lean.h \
     session/near.cc \
     session/numbers.h \
     session/paths.cc \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // SessionLayer: what only lanes to processes of this host can do.
-#include "session/session_layer.h"
+#include "session/lean.h"
 
 namespace linnet::session {
 
@@ -28,8 +28,8 @@ void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept
     m.number = next_number(s.last_number_);
     stamp(s, m);
     LinkState& lane = s.links_[0];
-    const void* const next = lane.port->transport().send_now(lane.id, {m.head, m.head_bytes}, m.payload);
-    if (next != nullptr) [[likely]] {
+    const NextWrite next = lane.port->transport().send_now(lane.id, {m.head, m.head_bytes}, m.payload);
+    if (next.place != nullptr) [[likely]] {
         retain(s, m);   // now that the peer may read it; what it answers waits for the lock
         gone_at_once(s, m, next);
     } else {

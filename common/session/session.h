@@ -158,7 +158,8 @@ private:
     std::uint32_t written_ LINNET_GUARDED_BY(lock) = 0;            // up to this one the present link has no pointers to any more
     mutable IntrusiveQueue<TxMessage> retained_ LINNET_GUARDED_BY(lock);   // sent or not, not yet acknowledged, in order
     TxMessage* unsent_ LINNET_GUARDED_BY(lock) = nullptr;          // the first of them that the present link has not taken
-    const void* next_line_ LINNET_GUARDED_BY(lock) = nullptr;      // SendResult::next; may be gone
+    std::atomic<const void*> next_place_{nullptr};                 // SendResult::next; may be gone; written under the lock
+    std::atomic<const void*> next_beside_{nullptr};
     bool at_once_ LINNET_GUARDED_BY(lock) = false;                 // what the transport of the present lane says of itself
     bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane is not open, or took a short batch; on_writable() comes
     bool ack_due_ LINNET_GUARDED_BY(lock) = false;                 // a new link must hear ack and credit, whatever older ones carried

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "session/lean.h"
+
 namespace linnet::session {
 
 namespace {

@@ -99,8 +99,8 @@ public:
         return s.at_once_ && s.unsent_ == nullptr && lane_ready(s) && s.down_reason() == Status::kOk;
     }
     void send_at_once(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
-    // It comes soon: the peer looks at the memory that it will be written to, from where it takes some 60 ns to come here.
-    static void about_to_send(const Session& s) noexcept LINNET_REQUIRES(s.lock) { fetch_to_write(s.next_line_); }
+    // A packet of so many bytes, its heads included, comes soon. Before the lock is taken: a line takes some 60 ns to come here.
+    static void about_to_send(const Session& s, std::size_t packet_bytes, std::size_t payload_bytes) noexcept;
     // The oldest message sent, if it is lazy, the peer has acknowledged it and no link points to it: the caller's again, past on_acked(). Else null.
     [[nodiscard]] static TxMessage* take_acked(Session& s) noexcept LINNET_REQUIRES(s.lock)
     {
@@ -275,32 +275,11 @@ private:
     void acknowledge_later(Session& s) noexcept;
     void pump(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void append(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
-    void retain(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock)
-    {
-        s.last_number_ = m.number;
-        if (!m.lazy) {
-            s.prompt_.store(m.number, std::memory_order_relaxed);
-        }
-        s.retained_.push_back(m);
-        s.sent_at_poll_ = polls_.load(std::memory_order_relaxed);
-    }
-    static void gone_at_once(Session& s, const TxMessage& m, const void* next) noexcept LINNET_REQUIRES(s.lock)
-    {
-        s.next_line_ = next;
-        s.link_taken_ = s.written_ = m.number;
-        s.taken_.store(m.number, std::memory_order_relaxed);   // it is the newest
-        s.ack_due_ = false;
-    }
+    void retain(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    static void gone_at_once(Session& s, const TxMessage& m, const NextWrite& next) noexcept LINNET_REQUIRES(s.lock);
     void send_at_once_or_wait(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_all_held() noexcept;
-    static void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock)
-    {
-        const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
-        const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
-        wire::stamp_head(m.head, m.number, ack, credit);
-        s.ack_sent_.store(ack, std::memory_order_relaxed);
-        s.credit_sent_.store(credit, std::memory_order_relaxed);
-    }
+    static void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
     unsigned send_wanted_acks() noexcept;
     unsigned send_delayed_acks(TimePoint now) noexcept;

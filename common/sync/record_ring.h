@@ -33,6 +33,7 @@
 
 #include "base/ids.h"
 #include "base/words.h"
+#include "sync/backoff.h"
 
 namespace linnet {
 
@@ -104,7 +105,7 @@ public:
         const std::uint64_t word = static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20 |
                                    static_cast<std::uint32_t>(data.size());
         slot.word.store(word, std::memory_order_seq_cst);                // (W)
-        __builtin_prefetch(&view_.slots[slot_ % kRingSlots], 1);         // the reader has its line: fetch it before it is needed
+        fetch_to_write(&view_.slots[slot_ % kRingSlots]);                // the reader has its line
         return Put::kDone;
     }
 
@@ -120,7 +121,7 @@ public:
         ++slot_;
         slot.word.store(static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20,
                         std::memory_order_seq_cst);                      // (W)
-        __builtin_prefetch(&view_.slots[slot_ % kRingSlots], 1);
+        fetch_to_write(&view_.slots[slot_ % kRingSlots]);                // the reader has its line
         return Put::kDone;
     }
 
@@ -149,6 +150,7 @@ public:
 
     // Where the next record will be written first.
     [[nodiscard]] const void* next() const noexcept { return &view_.slots[slot_ % kRingSlots]; }
+    [[nodiscard]] const void* next_data() const noexcept { return view_.data.data() + (data_ & (capacity_ - 1)); }
 
     // Records written, and of these those that the reader is done with.
     [[nodiscard]] std::uint32_t written() const noexcept { return slot_; }
@@ -192,6 +194,27 @@ public:
     [[nodiscard]] bool ready() const noexcept
     {
         return static_cast<std::uint32_t>(view_.slots[slot_ % kRingSlots].word.load(std::memory_order_seq_cst) >> 32) == slot_ + 1;   // (R)
+    }
+
+    // ready(), and asks for the lines of the record behind its first one, which are at the writer's core.
+    [[nodiscard]] bool ready_and_fetch() const noexcept
+    {
+        constexpr std::size_t kFirstLine = kCacheLine - sizeof(std::uint64_t);
+        constexpr std::size_t kFetchMost = 2048;
+        const RingSlot& slot = view_.slots[slot_ % kRingSlots];
+        const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+        if (static_cast<std::uint32_t>(word >> 32) != slot_ + 1) {
+            return false;
+        }
+        if ((word >> 20 & 0xff) > kFirstLine) {
+            __builtin_prefetch(&slot.bytes[kFirstLine]);
+        }
+        const std::byte* const data = view_.data.data() + (data_ & (capacity_ - 1));
+        const std::size_t bytes = std::min<std::size_t>(word & 0xfffff, kFetchMost);   // a lie fetches what nobody reads
+        for (std::size_t i = 0; i < bytes; i += kCacheLine) {
+            __builtin_prefetch(data + i);
+        }
+        return true;
     }
 
     [[nodiscard]] Peek peek(Record& out) const noexcept

@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "progress/event_source.h"
 #include "stats/counters.h"
+#include "sync/backoff.h"
 #include "sync/lock.h"
 #include "wire/name.h"
 #include "wire/packet.h"
@@ -56,11 +57,35 @@ struct LanePacket {
 };
 inline constexpr std::size_t kAtOnceMax = 4096;
 
+// Where in this process's memory the next packet that goes at once will be written. Its peer looks there, so the lines have to come from its core: who asks for
+// them as soon as it knows that it will send waits less.
+struct NextWrite {
+    static constexpr std::size_t kPlaceBytes = 2 * kCacheLine - sizeof(std::uint64_t);   // of a packet in `place`; a longer one has its payload beside
+    static constexpr std::size_t kFetchMost = 1024;                                      // more is not here in time anyway, and takes the place of others
+
+    const void* place{nullptr};   // null: nowhere
+    const void* beside{nullptr};
+
+    // A packet of so many bytes, its heads included, of which the payload has `payload_bytes`.
+    void fetch(std::size_t packet_bytes, std::size_t payload_bytes) const noexcept
+    {
+        fetch_to_write(place);
+        if (packet_bytes > kCacheLine - sizeof(std::uint64_t) && packet_bytes <= kPlaceBytes) {
+            fetch_to_write(static_cast<const std::byte*>(place) + kCacheLine);
+        } else if (packet_bytes > kPlaceBytes) {
+            const std::size_t bytes = payload_bytes < kFetchMost ? payload_bytes : kFetchMost;
+            for (std::size_t i = 0; i < bytes; i += kCacheLine) {
+                fetch_to_write(static_cast<const std::byte*>(beside) + i);
+            }
+        }
+    }
+};
+
 struct SendResult {
     std::size_t taken{0};      // packets of the batch, from the front, that the link now owns
     bool all_written{false};   // every byte of the taken ones left this process: their memory is not referenced any more
     bool down{false};          // the link is gone; on_link_down() comes or came. taken then says nothing
-    const void* next{nullptr}; // where in this process's memory the next packet will be written first; null: nowhere
+    NextWrite next{};
 };
 
 // Where a packet's payload goes. Bytes beyond `room` are read and discarded. `cookie` comes back in the end call.
@@ -151,12 +176,9 @@ public:
     // Give packets to the peer's lane link, in order. A short count, or all_written false, means: stop, on_writable() will come.
     [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
 
-    // With caps().at_once: one packet, as send_lane() takes it with LanePacket::at_once, on the way of the many. Returns SendResult::next; null: nothing
+    // With caps().at_once: one packet, as send_lane() takes it with LanePacket::at_once, on the way of the many. Nowhere next: nothing
     // happened, and send_lane() does it or says why not.
-    [[nodiscard]] virtual const void* send_now(LinkId, std::span<const std::byte> /*head*/, std::span<const std::byte> /*payload*/) noexcept
-    {
-        return nullptr;
-    }
+    [[nodiscard]] virtual NextWrite send_now(LinkId, std::span<const std::byte> /*head*/, std::span<const std::byte> /*payload*/) noexcept { return {}; }
 
     // Send one bulk packet, while others are on their way or after them; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already,
     // no on_bulk_sent() will come; kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.

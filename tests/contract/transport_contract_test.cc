@@ -143,8 +143,8 @@ TEST_P(AtOnceContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
         LanePacket packet = lent.lane();
         packet.at_once = true;
         const unsigned before = pair->a().sink.writable;
-        const bool taken = next % 2 == 0 && pair->a().transport->send_now(ends.at_a, packet.head, packet.payload) != nullptr;
-        const SendResult r = taken ? SendResult{1, true, false, nullptr} : pair->a().transport->send_lane(ends.at_a, {&packet, 1});
+        const bool taken = next % 2 == 0 && pair->a().transport->send_now(ends.at_a, packet.head, packet.payload).place != nullptr;
+        const SendResult r = taken ? SendResult{1, true, false, {}} : pair->a().transport->send_lane(ends.at_a, {&packet, 1});
         on_the_short_way += taken ? 1 : 0;
         std::fill(lent.bytes.begin(), lent.bytes.end(), std::byte{0xee});
         ASSERT_FALSE(r.down);
@@ -157,7 +157,7 @@ TEST_P(AtOnceContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
     }
     EXPECT_GT(refused, 0u) << "the link never filled";
     EXPECT_GT(on_the_short_way, 0u);
-    EXPECT_EQ(pair->a().transport->send_now(LinkId{ends.at_a.value + (std::uint64_t{1} << 32)}, packets[0].lane().head, {}), nullptr) << "no such link";
+    EXPECT_EQ(pair->a().transport->send_now(LinkId{ends.at_a.value + (std::uint64_t{1} << 32)}, packets[0].lane().head, {}).place, nullptr) << "no such link";
     expect_packets(packets);
 }
 

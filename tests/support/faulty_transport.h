@@ -42,9 +42,9 @@ public:
     }
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] bool bulk_over(LinkId link, const void* cookie) noexcept override { return real_->bulk_over(link, cookie); }
-    [[nodiscard]] const void* send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override
+    [[nodiscard]] NextWrite send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override
     {
-        return happens(faults_.short_send) ? nullptr : real_->send_now(link, head, payload);
+        return happens(faults_.short_send) ? NextWrite{} : real_->send_now(link, head, payload);
     }
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     void drop(LinkId link) noexcept override;

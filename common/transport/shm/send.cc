@@ -156,36 +156,36 @@ SendResult ShmTransport::send_lane(LinkId id, std::span<const LanePacket> batch)
     if (result.taken != 0) {
         announce(tx);
     }
-    result.next = tx.ring.next();
+    result.next = {tx.ring.next(), tx.ring.next_data()};
     result.all_written = written != Written::kPart;
     tx.notify = tx.notify || written != Written::kAll;
     return result;
 }
 
 // One record that needs no waiting for room.
-const void* ShmTransport::send_now(LinkId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+NextWrite ShmTransport::send_now(LinkId id, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
 {
     Link* const link = links_.slot_of(id);
     if (link == nullptr) [[unlikely]] {
-        return nullptr;
+        return {};
     }
     TxScope tx_scope{*link, TxScope::Who::kSender};
     Tx& tx = link->tx;
     if (tx.id != id || tx.broken || tx.busy()) [[unlikely]] {
-        return nullptr;
+        return {};
     }
     const std::size_t total = head.size() + payload.size();
     const bool beside = total > kInlineBytes;
     if (beside && (head.size() > kInlineBytes || payload.size() > std::min(tx.ring.data_max(), kPieceMin))) [[unlikely]] {
-        return nullptr;
+        return {};
     }
     const Put put = beside ? tx.ring.put(kStart, head, {}, payload) : tx.ring.put_inline(kStart, head, payload);
     if (put != Put::kDone) [[unlikely]] {
-        return nullptr;
+        return {};
     }
     tx.count(total);
     announce(tx);
-    return tx.ring.next();
+    return {tx.ring.next(), tx.ring.next_data()};
 }
 
 // Only a description travels; the payload stays where it is until the peer has read it.

@@ -336,7 +336,7 @@ EventSource::Linger ShmTransport::linger() noexcept
     arrived_ = nullptr;
     for (unsigned looks = 0; looks < kLooks && n != 0; looks += n) {
         for (unsigned i = 0; i < n; ++i) {
-            if (hot_[i].rx.ring.ready()) {
+            if (hot_[i].rx.ring.ready_and_fetch()) {
                 arrived_ = &hot_[i];
                 return Linger::kArrival;
             }

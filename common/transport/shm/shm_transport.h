@@ -46,7 +46,7 @@ public:
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
-    [[nodiscard]] const void* send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override;
+    [[nodiscard]] NextWrite send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] bool offer(LinkId link, std::size_t bytes) noexcept override;
     [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;

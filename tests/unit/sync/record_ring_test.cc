@@ -230,6 +230,7 @@ TEST(RecordRing, HostileLengthsAreBrokenNotRead)
         RingReader reader{ring.view()};
         RingReader::Record r;
         EXPECT_EQ(reader.peek(r), Peek::kBroken) << std::hex << w;
+        EXPECT_EQ(reader.ready_and_fetch(), reader.ready());
         std::array<std::byte, kInlineBytes> to{};
         EXPECT_EQ(reader.copy_inline(0, to.data()), 0u) << std::hex << w;
     }
