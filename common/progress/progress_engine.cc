@@ -27,8 +27,9 @@ constexpr Nanos kEventSlice{100'000};
 // Passes in a row that may end behind the source that had events last, without asking the others: some microseconds.
 constexpr unsigned kFavoursInARow = 15;
 
-// A partner in shared memory answers a short message well within this; a message for another source waits at most so much longer, and only once.
-constexpr Nanos kLingerMost{1'000};
+// A partner in shared memory answers a message of some pages within this, also on a core that is slowed; a message for another source waits at most so much
+// longer, and only once. Too short, and an exchange that one disturbance made slow stays so: each wait outlasts its look, and sees its message late.
+constexpr Nanos kLingerMost{4'000};
 
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
