@@ -72,11 +72,10 @@ TransportFinding check(const core::TransportRow& row, const Settings& settings)
     transport->shutdown();
     finding.prior_latency = transport->caps().latency;
     finding.prior_bytes_per_ns = transport->caps().bytes_per_ns;
-    finding.usable = !failed(opened);
+    finding.usable = !failed(opened) && transport->usable();
     for (const Said& s : said) {
         const std::string line = without_name(s.line, finding.name);
-        if (s.level <= LogLevel::kWarn) {
-            finding.usable = finding.usable && line.rfind("skipped", 0) != 0;
+        if (s.level <= LogLevel::kWarn || line.rfind("skipped", 0) == 0) {   // that is no warning if nobody asked for this transport
             finding.lacks.push_back(line);
         } else if (s.line.rfind("interface ", 0) != 0) {   // those have a table of their own
             finding.notes.push_back(line);
