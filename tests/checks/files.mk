@@ -8,10 +8,10 @@ built_checks = \
     checks/check_links \
     checks/check_symbols
 tree_checks = \
+    checks/check_model \
     $(built_checks) \
     checks/check_layers \
     checks/check_man \
-    checks/check_model \
     checks/check_style \
     checks/check_tally
 dist_check_SCRIPTS += $(tree_checks)

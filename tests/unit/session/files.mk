@@ -7,4 +7,5 @@ unit_session_test_SOURCES = \
     unit/session/handshake_test.cc \
     unit/session/paths_test.cc \
     unit/session/session_layer_test.cc
+unit_session_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 unit_session_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)
