@@ -339,6 +339,9 @@ void Proto::arrive_read(Peer& peer, const wire::ReadHeader& h) noexcept
 Status Proto::send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, std::span<const std::byte> bytes) noexcept
 {
     MutexLock guard{peer.lock};
+    if (peer.said_goodbye) {
+        return Status::kOk;   // as in send_control()
+    }
     TxBlock* const b = acquire_tx(peer, sizeof(wire::PacketHead) + sizeof reply + bytes.size());
     if (b == nullptr) {
         return Status::kNoMemory;

@@ -95,6 +95,7 @@ public:
     IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
     std::uint32_t open_operations LINNET_GUARDED_BY(lock) = 0;    // sends, writes, reads of the host's that are not over
     bool connected LINNET_GUARDED_BY(lock) = false;               // counted by the progress engine
+    bool said_goodbye LINNET_GUARDED_BY(lock) = false;            // the protocol sends no more of its own
     std::uint32_t open_one_sided LINNET_GUARDED_BY(lock) = 0;     // of these the writes and reads
     std::uint32_t served LINNET_GUARDED_BY(lock) = 0;             // the peer's own, here
     IntrusiveQueue<SendRequest> bulk_queue LINNET_GUARDED_BY(lock);   // sends with granted bytes to send

@@ -252,6 +252,9 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool of
 // A small message of the protocol's own. Without memory for it the peer cannot be served any more.
 Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept
 {
+    if (peer.said_goodbye) [[unlikely]] {
+        return Status::kClosed;   // the peer acknowledges nothing more, and wants no answer
+    }
     TxBlock* const b = acquire_tx(peer, sizeof(wire::PacketHead) + header.size());
     if (b == nullptr) {
         return Status::kNoMemory;
@@ -275,6 +278,7 @@ void Proto::say_goodbye(Peer& peer) noexcept
     if (peer.down_reason() == Status::kOk && peer.was_up()) {
         const Status ignored = send_control(peer, wire::PacketKind::kGoodbye, {});
         static_cast<void>(ignored);
+        peer.said_goodbye = true;
     }
 }
 
