@@ -199,7 +199,7 @@ Status Context::open_transports()
         }
     }
     if (behind != nullptr) {
-        sessions_->try_last(*behind);
+        sessions_->lane_only(*behind);
     }
     if (transports_.size() < 2 && chosen.find("loopback") == std::string::npos) {   // which reaches nobody else
         LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());

@@ -38,12 +38,13 @@ void SessionLayer::forget_paths(Session& s) noexcept
 
 // Fills `found` up behind the first, where the link is, and says how many there are.
 template <std::size_t N>
-std::size_t SessionLayer::add_others(const Session& s, std::array<Port*, N>& found) const noexcept
+std::size_t SessionLayer::add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept
 {
     std::size_t count = 1;
     for (const auto& port : ports_) {
         const TransportCaps& caps = port->transport().caps();
-        if (port.get() != found[0] && count < N && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) && caps.latency > kNear) {
+        const bool meant = port.get() != found[0] && !(role == LinkRole::kBulk && port->lane_only());
+        if (meant && count < N && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) && caps.latency > kNear) {
             found[count++] = port.get();
         }
     }
@@ -60,7 +61,7 @@ void SessionLayer::find_paths(Session& s) noexcept
     }
     const LinkState& bulk = s.links_[1];
     std::array<Port*, model::PathChoice::kMost> found{bulk.phase == LinkState::Phase::kUp ? bulk.port : lane};
-    const std::size_t count = add_others(s, found);
+    const std::size_t count = add_others(s, LinkRole::kBulk, found);
     if (count < 2) {
         return;
     }
@@ -78,7 +79,7 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
         return;
     }
     std::array<Port*, model::LaneChoice::kMost> found{lane};
-    const std::size_t count = add_others(s, found);
+    const std::size_t count = add_others(s, LinkRole::kLane, found);
     if (count < 2) {
         return;
     }

@@ -49,9 +49,10 @@ Port& SessionLayer::add_port(Transport& transport)
     return *ports_.back();
 }
 
-void SessionLayer::try_last(const Transport& transport) noexcept
+void SessionLayer::lane_only(const Transport& transport) noexcept
 {
     const auto it = std::find_if(ports_.begin(), ports_.end(), [&transport](const auto& p) { return &p->transport() == &transport; });
+    (*it)->keep_to_lanes();
     std::rotate(it, it + 1, ports_.end());
 }
 

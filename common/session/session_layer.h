@@ -28,6 +28,8 @@ public:
     [[nodiscard]] Transport& transport() noexcept { return transport_; }
     [[nodiscard]] const Transport& transport() const noexcept { return transport_; }
     [[nodiscard]] const TransportCaps& caps() const noexcept { return transport_.caps(); }
+    [[nodiscard]] bool lane_only() const noexcept { return lane_only_; }
+    void keep_to_lanes() noexcept { lane_only_ = true; }   // before the first peer
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
     HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
@@ -47,6 +49,7 @@ public:
 private:
     SessionLayer& layer_;
     Transport& transport_;
+    bool lane_only_{false};
 };
 
 class SessionLayer final : public EventSource {
@@ -68,8 +71,8 @@ public:
 
     // Before the first peer. Transports are preferred in this order. Returns the port to hand to Transport::open().
     Port& add_port(Transport& transport);
-    // Before the first peer: not before all that were added so far.
-    void try_last(const Transport& transport) noexcept;
+    // Before the first peer: of all that were added so far the last to be tried, and by lanes alone; bulk data does not try whether it is faster there.
+    void lane_only(const Transport& transport) noexcept;
     // Once, after the transports are open: who we are.
     void set_self(const wire::EndpointName& self) noexcept { self_ = self; }
     [[nodiscard]] const wire::EndpointName& self() const noexcept { return self_; }
@@ -235,7 +238,7 @@ private:
     void find_lane_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     static void forget_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     template <std::size_t N>
-    [[nodiscard]] std::size_t add_others(const Session& s, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] std::size_t add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
     // The attempt of ours that moves this link; null: none is under way.

