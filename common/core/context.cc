@@ -182,19 +182,20 @@ Status Context::open_transports()
     const TransportEnv env{settings_, clock_, log_, stats_};
     const std::string& chosen = settings_.text(SettingId::kTransports);
     sessions_->set_self(self);
+    const bool automatic = chosen == "auto" || chosen.empty();
     const Transport* behind = nullptr;
     for (const TransportRow& row : transport_table()) {
         if (!transport_chosen(chosen, row)) {
             continue;
         }
-        const bool automatic = chosen == "auto" || chosen.empty();
-        if (automatic && row.automatic == TransportRow::Automatic::kBehind && !pays_to_open_behind()) {
+        const bool goes_behind = automatic && row.automatic == TransportRow::Automatic::kBehind;
+        if (goes_behind && !pays_to_open_behind()) {
             continue;
         }
         if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {
             return s;
         }
-        if (automatic && row.automatic == TransportRow::Automatic::kBehind) {
+        if (goes_behind) {
             behind = transports_.back().get();
         }
     }
@@ -340,7 +341,7 @@ void Context::run(proto::Completion& c) noexcept
 void Context::run_event(proto::Completion& c) noexcept
 {
     switch (c.completion_kind) {
-        case proto::Completion::Kind::kRequest: return;
+        case proto::Completion::Kind::kRequest: return;   // run() does it
         case proto::Completion::Kind::kActive: run_active(static_cast<proto::ActiveEvent&>(c)); return;
         case proto::Completion::Kind::kRemote: {
             auto& e = static_cast<proto::RemoteEvent&>(c);

@@ -250,7 +250,7 @@ private:
     void pump_bulk(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     bool send_chunk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     static void unqueue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
-    void end_bulk(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
+    void end_bulk(Peer& peer, SendRequest& r, Status status, bool arrived) noexcept LINNET_REQUIRES(peer.lock);
 
     // one-sided operations (onesided.cc)
     Status may_start(Peer& peer, const RemoteArgs& args) noexcept LINNET_REQUIRES(peer.lock);

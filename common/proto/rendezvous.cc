@@ -184,6 +184,7 @@ void Proto::on_bulk_down(session::Session& s) noexcept
         }
         r->staged = 0;
         r->grant.next = r->grant.begin;
+        r->grant.again = true;
         queue_bulk(peer, *r);
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
@@ -206,7 +207,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
         const bool over = r->ended || r->ends_with_tx;   // its receiver said so, and only our own link still knows it
         wrong = r->peer != &peer || over || offset > r->data.length || length > r->data.length - offset || length == 0;
         if (!wrong) {
-            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get()};
+            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get(), r->grant.generation != 0};
             r->staged = 0;
             layer_->transfer_begins(peer, h.send_slot.get(), length);
             queue_bulk(peer, *r);
@@ -298,12 +299,13 @@ void Proto::unqueue_bulk(Peer& peer, SendRequest& r) noexcept
     peer.bulk_queue = rest;
 }
 
-// Its receiver has all it wants. After a broken link this side may be sending again what the other has: that packet still reads the user's buffer.
-void Proto::end_bulk(Peer& peer, SendRequest& r, Status status) noexcept
+// Its receiver wants no more of it. `arrived`: because it has every byte. A link that carries its packets for the first time has delivered them then, so the
+// transport need not wait for the acknowledgement; one that repeats them has not: that packet goes on, and still reads the user's buffer.
+void Proto::end_bulk(Peer& peer, SendRequest& r, Status status, bool arrived) noexcept
 {
     r.grant.begin = r.grant.next = r.grant.end = 0;
     const bool was_in_flight = r.in_flight;
-    if (was_in_flight && !layer_->bulk_over(peer, &r)) {
+    if (was_in_flight && (!arrived || r.grant.again || !layer_->bulk_over(peer, &r))) {
         r.ended = true;
         r.end_status = status;
         return;

@@ -71,6 +71,7 @@ struct GrantState {
     std::uint64_t next{0};
     std::uint64_t end{0};
     std::uint32_t max_packet{0};
+    bool again{false};   // not the first grant, or a link broke under it: what is on its way now may be bytes that the receiver had before
 };
 
 class SendRequest : public Request, public ListLink, public QueueLink {

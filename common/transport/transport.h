@@ -184,8 +184,9 @@ public:
     // no on_bulk_sent() will come; kInProgress: it will; kAgain: the link is full, nothing taken, on_writable() will come; kPeerDown.
     [[nodiscard]] virtual Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept = 0;
 
-    // The peer has said on the lane that it has all of the packet that send_bulk() took as kInProgress with this cookie. True: the packet is the caller's
-    // again, no on_bulk_sent() will come for it, and where the link was full it has room now. False: that is still to come. Token held.
+    // The peer has said on the lane that this very link delivered all of the packet that send_bulk() took as kInProgress with this cookie; that it has the
+    // bytes by another link is not enough. True: the packet is the caller's again, no on_bulk_sent() will come for it, and where the link was full it has
+    // room now. False: that is still to come. Token held.
     [[nodiscard]] virtual bool bulk_over(LinkId, const void*) noexcept { return false; }
 
     // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the
