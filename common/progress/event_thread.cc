@@ -78,7 +78,10 @@ bool ProgressEngine::host_is_away() const noexcept
 
 Nanos ProgressEngine::event_thread_patience() const noexcept
 {
-    return connected_.load(std::memory_order_relaxed) != 0 ? config_.look_in : config_.look_in * kLazyFactor;
+    if (connected_.load(std::memory_order_relaxed) == 0) {
+        return config_.look_in * kLazyFactor;
+    }
+    return crowd_.contended() ? config_.look_in * ranks_per_core_ : config_.look_in;
 }
 
 void ProgressEngine::event_thread_armed() noexcept

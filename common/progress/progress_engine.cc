@@ -24,6 +24,12 @@ constexpr Nanos kAway{100'000};
 // On a core that the application computes on, the event thread has a message to answer: soon, and for a short time.
 constexpr Nanos kEventSlice{100'000};
 
+// Among ranks that take turns on a core a wake-up takes the core from one that has something to do, and a gap is long because others had it.
+constexpr Ticks kArmGapFactorWhenContended = 50;
+
+// A core sees as many looks of event threads as if there were one rank on it; up to this factor, since a look is what finds a computation that nobody foresaw.
+constexpr unsigned kMostRanksPerCore = 10;
+
 // Passes in a row that may end behind the source that had events last, without asking the others: some microseconds.
 constexpr unsigned kFavoursInARow = 15;
 
@@ -113,6 +119,7 @@ Status ProgressEngine::start()
     if (suspect_crowd(config_.local_ranks, usable_cpus())) {
         crowd_.suspect();
     }
+    ranks_per_core_ = std::clamp(config_.local_ranks / std::max(usable_cpus(), 1u), 1u, kMostRanksPerCore);
     const TimePoint t0 = monotonic_now();
     const Ticks c0 = read_ticks();
     stamp_.store(c0 & ~Ticks{1}, std::memory_order_relaxed);
@@ -385,11 +392,13 @@ void ProgressEngine::came_back(Ticks now) noexcept
     stamp_.store(now, std::memory_order_relaxed);
     if ((before & 1) == 0) {
         Ticks gap = now - before;
-        if (gap > arm_gap_) {
+        bool is_long = gap > arm_gap_;
+        if (is_long) {
             gap = without_event_thread(gap);
+            is_long = gap > (crowd_.contended() ? arm_gap_ * kArmGapFactorWhenContended : arm_gap_);
         }
         last_gap_.store(gap, std::memory_order_relaxed);
-        gaps_.returned(gap > arm_gap_);
+        gaps_.returned(is_long);
     }
     if (arm_request_.load(std::memory_order_relaxed)) {
         arm_request_.store(false, std::memory_order_seq_cst);

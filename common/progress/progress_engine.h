@@ -100,9 +100,9 @@ public:
     // number of events; 0 when another thread polls.
     unsigned poll(unsigned budget) noexcept LINNET_EXCLUDES(token_);
     // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with
-    // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max, from which an
-    // arrival, kick() and completed() wake it at once. A thread that finds another one polling or asleep returns or sleeps likewise. A
-    // caller that may yield only does so in such a row when others want the core.
+    // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max (where threads
+    // outnumber cores up to 16 times that), from which an arrival, kick() and completed() wake it at once. A thread that finds another one
+    // polling or asleep returns or sleeps likewise. A caller that may yield only does so in such a row when others want the core.
     unsigned host_progress(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     // Polls and sleeps as the policy says until ready() or the deadline (TimePoint::max(): none). One of the waiting threads does so for
     // all; the others sleep, each until its own ready(), or until it is its turn to poll.
@@ -219,6 +219,7 @@ private:
         return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
     }
     [[nodiscard]] Spin::Step next_step_of_row(bool may_sleep) noexcept LINNET_REQUIRES(token_);
+    unsigned sleep_in_row(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned host_progress_second(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     void lead(ReadyRef ready, TimePoint deadline) noexcept LINNET_RELEASE(token_);
     // True: the caller has the token now. False: ready(), time over, called and not needed, or nothing at all.
@@ -312,6 +313,9 @@ private:
     TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
+    unsigned ranks_per_core_{1};                                             // on this host, as far as known; since start()
+    unsigned doublings_ LINNET_GUARDED_BY(token_){0};                        // of sleep_max in a crowd
+    bool row_found_ LINNET_GUARDED_BY(token_){false};                        // the last call of the row found something
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0};                           // its last call
     std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
     std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then,

@@ -14,6 +14,7 @@ namespace {
 // A follower polls its own request so often before it sleeps, some 1 to 2 us: the poller may be about to finish it.
 constexpr unsigned kFollowSpins = 40;
 constexpr std::size_t kEventsPerSleep = 8;
+constexpr unsigned kSleepDoublings = 4;   // 8 ms with the default of sleep_max
 
 }   // namespace
 
@@ -128,6 +129,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     bool yield = false;
     if (events != 0) {
         host_spin_.restart();
+        row_found_ = true;
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
     } else if (waits && !config_.has_completions()) {
         switch (next_step_of_row(when == WhenIdle::kSleep)) {
@@ -140,11 +142,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
                 if (patient(row_stamp_)) {
                     break;
                 }
-                sleep_holding_token(config_.has_completions, clock_.now() + config_.sleep_max);
-                events = pass(budget, StatsRole::kPoller);
-                if (events != 0) {
-                    host_spin_.restart();
-                }
+                events = sleep_in_row(budget);
                 break;
         }
     }
@@ -152,6 +150,22 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     token_.release_soon();   // who leaves for a short time looks at no word afterwards
     if (yield) {
         give_way();
+    }
+    return events;
+}
+
+// A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there a sleep is twice as long as the one before if that was
+// in vain. What else the host waits for comes later by that much; when it leaves a row, for long, that found nothing, the sleeps are short again.
+unsigned ProgressEngine::sleep_in_row(unsigned budget) noexcept
+{
+    const Nanos most = crowd_.contended() ? config_.sleep_max * (1u << doublings_) : config_.sleep_max;
+    const bool woken = sleep_holding_token(config_.has_completions, clock_.now() + most);
+    const unsigned events = pass(budget, StatsRole::kPoller);
+    if (events != 0) {
+        host_spin_.restart();
+        row_found_ = true;
+    } else if (!woken) {
+        doublings_ = std::min(doublings_ + 1, kSleepDoublings);
     }
     return events;
 }
@@ -179,8 +193,11 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
     row_stamp_ = now;
     if (last_gap_.load(std::memory_order_relaxed) > spin_budget_.back_to_back) {
         host_spin_.interrupted();
+        doublings_ = row_found_ ? doublings_ : 0;
+        row_found_ = false;
         return Spin::Step::kPoll;
     }
+    row_found_ = false;
     return host_spin_.next(now, gap, crowd_, may_sleep);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "sys/error.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr std::uint32_t kCoolAfter = 4096;
 // ... or this much earlier when other sockets deliver meanwhile: then its reads delay theirs.
 constexpr std::uint32_t kCoolWhenOvertaken = 64;
+// ... or when so many sleeps ended without it: who sleeps asks epoll anyhow.
+constexpr std::uint32_t kCoolAfterSleeps = 2;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
@@ -273,8 +276,11 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     RoleScope token{token_};
     LINNET_ASSERT(!polling_);
     polling_ = true;
-    unsigned done = poll_hot(budget);
-    if ((hot_.empty() ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
+    // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked before them, whose reads would find nothing.
+    const bool slept = std::exchange(slept_, false);
+    unsigned done = slept && hot_.count() > 1 ? 0 : poll_hot(budget);
+    const bool ask = hot_.empty() ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_;
+    if (ask || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
         asked_ = hot_.empty() ? read_ticks() : asked_;
         done += poll_epoll(budget);
@@ -285,6 +291,15 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     polling_ = false;
     links_.recycle();
     return done;
+}
+
+void TcpTransport::finish_sleep() noexcept
+{
+    RoleScope token{token_};
+    slept_ = true;
+    for (unsigned i = 0; i < hot_.count(); ++i) {
+        hot_[i].idle_passes += kCoolAfter / kCoolAfterSleeps;
+    }
 }
 
 TimePoint TcpTransport::next_timer() const noexcept

@@ -52,6 +52,7 @@ public:
     // EventSource
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
+    void finish_sleep() noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
     // For linnet-info: one verdict per address of this host. After open().
@@ -155,6 +156,7 @@ private:
     unsigned passes_ LINNET_GUARDED_BY(token_){0};      // since epoll was asked
     Ticks asked_ LINNET_GUARDED_BY(token_){0};          // epoll, last, without hot sockets
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
+    bool slept_ LINNET_GUARDED_BY(token_){false};       // since the last poll
     bool polling_ LINNET_GUARDED_BY(token_){false};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     // What earlier links to a peer taught, by PeerId.
