@@ -314,8 +314,7 @@ private:
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
     unsigned ranks_per_core_{1};                                             // on this host, as far as known; since start()
-    unsigned doublings_ LINNET_GUARDED_BY(token_){0};                        // of sleep_max in a crowd
-    bool row_found_ LINNET_GUARDED_BY(token_){false};                        // the last call of the row found something
+    SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0};                           // its last call
     std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
     std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then,

@@ -14,7 +14,6 @@ namespace {
 // A follower polls its own request so often before it sleeps, some 1 to 2 us: the poller may be about to finish it.
 constexpr unsigned kFollowSpins = 40;
 constexpr std::size_t kEventsPerSleep = 8;
-constexpr unsigned kSleepDoublings = 4;   // 8 ms with the default of sleep_max
 
 }   // namespace
 
@@ -129,7 +128,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     bool yield = false;
     if (events != 0) {
         host_spin_.restart();
-        row_found_ = true;
+        sleep_length_.polled(true);
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
     } else if (waits && !config_.has_completions()) {
         switch (next_step_of_row(when == WhenIdle::kSleep)) {
@@ -154,18 +153,15 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     return events;
 }
 
-// A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there a sleep is twice as long as the one before if that was
-// in vain. What else the host waits for comes later by that much; when it leaves a row, for long, that found nothing, the sleeps are short again.
 unsigned ProgressEngine::sleep_in_row(unsigned budget) noexcept
 {
-    const Nanos most = crowd_.contended() ? config_.sleep_max * (1u << doublings_) : config_.sleep_max;
-    const bool woken = sleep_holding_token(config_.has_completions, clock_.now() + most);
+    const bool woken = sleep_holding_token(config_.has_completions, clock_.now() + sleep_length_.next(config_.sleep_max, crowd_.contended()));
     const unsigned events = pass(budget, StatsRole::kPoller);
+    sleep_length_.polled(events != 0);
     if (events != 0) {
         host_spin_.restart();
-        row_found_ = true;
     } else if (!woken) {
-        doublings_ = std::min(doublings_ + 1, kSleepDoublings);
+        sleep_length_.in_vain();
     }
     return events;
 }
@@ -193,11 +189,11 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
     row_stamp_ = now;
     if (last_gap_.load(std::memory_order_relaxed) > spin_budget_.back_to_back) {
         host_spin_.interrupted();
-        doublings_ = row_found_ ? doublings_ : 0;
-        row_found_ = false;
+        sleep_length_.interrupted();
+        sleep_length_.polled(false);
         return Spin::Step::kPoll;
     }
-    row_found_ = false;
+    sleep_length_.polled(false);
     return host_spin_.next(now, gap, crowd_, may_sleep);
 }
 

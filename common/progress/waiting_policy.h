@@ -133,6 +133,27 @@ private:
     unsigned breaks_{0};
 };
 
+// How long a sleep in a row of empty polls may be. A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there each
+// sleep that nothing ended makes the next one twice as long. What the host waits for besides comes later by that much; when it leaves a row, for long, that
+// found nothing, it had such a thing, and the sleeps are short again.
+//
+// Threads: one at a time.
+class SleepLength {
+public:
+    static constexpr unsigned kMostDoublings = 4;
+
+    [[nodiscard]] Nanos next(Nanos shortest, bool contended) const noexcept { return contended ? shortest * (1u << doublings_) : shortest; }
+    void in_vain() noexcept { doublings_ = std::min(doublings_ + 1, kMostDoublings); }
+    // Each poll of the row says what it found.
+    void polled(bool found) noexcept { found_ = found; }
+    // The host was away for long since the last poll.
+    void interrupted() noexcept { doublings_ = found_ ? doublings_ : 0; }
+
+private:
+    unsigned doublings_{0};
+    bool found_{false};
+};
+
 // Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core
 // cannot see where the others are bound. `ranks` 0: unknown.
 [[nodiscard]] constexpr bool suspect_crowd(unsigned ranks, unsigned usable_cpus) noexcept

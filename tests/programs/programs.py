@@ -201,12 +201,17 @@ class Everyone(Compiled):
     def endless(self, ranks, folder):
         return [self.path, "3600"]
 
+    def at_least(self, seconds):
+        """As many rounds as begin within that time."""
+        return [self.path, str(seconds)]
+
     def judge(self, text, variant, ranks, folder):
-        said = re.search(rf"^took [0-9.]+ s for 1 rounds of {ranks} ranks", text, re.MULTILINE)
+        said = re.search(rf"^took [0-9.]+ s for [1-9][0-9]* rounds of {ranks} ranks", text, re.MULTILINE)
         return "" if said and "ok everyone" in text else "it did not say ok"
 
-    def took(self, text):
-        return float(re.search(r"^took ([0-9.]+) s", text, re.MULTILINE).group(1))
+    def round_took(self, text):
+        said = re.search(r"^took ([0-9.]+) s for ([0-9]+) rounds", text, re.MULTILINE)
+        return float(said.group(1)) / int(said.group(2))
 
 
 PROGRAMS = {p.name: p for p in (Hpcc(), NetPipe(), Lammps(), Pickles(), Checkpoint(), Everyone())}

@@ -237,5 +237,31 @@ TEST(WaitingPolicy, MoreRanksThanCoresIsSuspectUnlessBoundToOne)
     EXPECT_FALSE(suspect_crowd(5, 1));
 }
 
+// ---- how long to sleep ----
+
+TEST(SleepLength, DoublesInACrowdWhileSleepsAreInVain)
+{
+    constexpr Nanos kShortest{500};
+    SleepLength length;
+    for (const unsigned factor : {1u, 2u, 4u, 8u, 16u, 16u}) {
+        EXPECT_EQ(length.next(kShortest, true), factor * kShortest);
+        EXPECT_EQ(length.next(kShortest, false), kShortest) << "with cores to spare it costs nobody anything";
+        length.in_vain();
+    }
+}
+
+TEST(SleepLength, IsShortAgainWhenTheHostLeavesForSomethingElse)
+{
+    constexpr Nanos kShortest{500};
+    SleepLength length;
+    length.in_vain();
+    length.polled(true);
+    length.interrupted();
+    EXPECT_EQ(length.next(kShortest, true), 2 * kShortest) << "it computes with what it received";
+    length.polled(false);
+    length.interrupted();
+    EXPECT_EQ(length.next(kShortest, true), kShortest);
+}
+
 }   // namespace
 }   // namespace linnet
