@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# The MPICH test suite: fetches its source, configures it for the stock Open MPI, compiles programs of it, and reads its lists.
+# The MPICH test suite: configures it for the MPI that shall run it, compiles programs of it, and reads its lists.
 """All of it lives in a cache outside the checkout, one folder for each source and compiler, and is made once."""
 
 import dataclasses
@@ -11,21 +11,17 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tarfile
+import sys
 
-VERSION = "4.0.2"
-ORIGINAL = f"mpich_{VERSION}.orig.tar.xz"
-ORIGINAL_SHA256 = "b27039f964afeb6b8a3e009c56b441cbe368c26d6d6476ad3bb7190996875860"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mpich_netmod"))
+from mpich_source import ORIGINAL_SHA256, VERSION, Unavailable, cache_folder, original, unpack  # noqa: E402
+
 # The removed MPI-1 functions, which the suite's library uses, are in Open MPI's library but hidden by its header. -O0 for the programs, because
 # compiling takes longer than they do; not for the library, which fills and checks all data. MPICH's own extensions stay out (strict).
 FLAGS = "-w -DOMPI_OMIT_MPI1_COMPAT_DECLS=0"
 LIBRARY_FLAGS = f"CFLAGS=-O2 {FLAGS}"
 CONFIGURE = ["--disable-fortran", "--disable-cxx", "--disable-io", "--disable-romio", "--enable-strictmpi", "--enable-threads=multiple",
              "--disable-dependency-tracking", "--disable-shared", "--enable-silent-rules", f"CFLAGS=-O0 {FLAGS}"]
-
-
-class Unavailable(Exception):
-    """The suite cannot be had on this machine; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,79 +41,11 @@ class Entry:
         return " ".join([f"{self.folder}/{self.program}", str(self.ranks), *self.arguments, *self.environment])
 
 
-def cache_folder():
-    folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "linnet-mpich"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def sha256(path):
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def write_source_lists(target, etc=pathlib.Path("/etc/apt")):
-    """The machine's package lists, asking for sources instead of binaries."""
-    target.mkdir(parents=True, exist_ok=True)
-    for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
-        if not path.is_file() or path.suffix not in (".list", ".sources"):
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if path.suffix == ".sources":
-            text = re.sub(r"(?m)^Types:.*$", "Types: deb-src", text)
-        else:
-            text = "".join(line for line in text.splitlines(True) if line.startswith("deb ")).replace("deb ", "deb-src ")
-        (target / path.name).write_text(text, encoding="utf-8")
-
-
-def fetch(cache):
-    """Gets the source package with apt, whose own configuration and state are left alone."""
-    if not shutil.which("apt-get"):
-        raise Unavailable("no apt-get here to fetch the source package mpich with")
-    private = cache / "apt"
-    shutil.rmtree(private, ignore_errors=True)
-    write_source_lists(private / "sources")
-    for folder in ("state/lists/partial", "cache/archives/partial", "download"):
-        (private / folder).mkdir(parents=True)
-    options = {"Dir::Etc::SourceList": "/dev/null", "Dir::Etc::SourceParts": private / "sources", "Dir::State": private / "state",
-               "Dir::Cache": private / "cache", "APT::Sandbox::User": "root", "Acquire::Retries": "1", "Acquire::http::Timeout": "20",
-               "Acquire::https::Timeout": "20", "Acquire::Languages": "none"}
-    apt = ["apt-get", "-qq", *[word for name, value in options.items() for word in ("-o", f"{name}={value}")]]
-    said = ""
-    for command in (["update"], ["source", "--download-only", "mpich"]):
-        done = subprocess.run(apt + command, cwd=private / "download", stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        said = done.stderr.strip() or said
-    got = private / "download" / ORIGINAL
-    if not got.exists():
-        raise Unavailable(f"apt-get source did not bring {ORIGINAL}: {said.splitlines()[-1] if said else 'it said nothing'}")
-    got.rename(cache / ORIGINAL)
-    shutil.rmtree(private, ignore_errors=True)
-
-
-def original(cache, given):
-    """The source archive: the given one, the cached one, or a fetched one."""
-    path = given if given else cache / ORIGINAL
-    if path.is_dir():
-        path = path / ORIGINAL
-    if not given and not (path.exists() and sha256(path) == ORIGINAL_SHA256):
-        fetch(cache)
-    if not path.exists():
-        raise Unavailable(f"there is no {path}")
-    found = sha256(path)
-    if found != ORIGINAL_SHA256:
-        raise Unavailable(f"{path} is not the known source of MPICH {VERSION}: its SHA-256 is {found}")
-    return path
-
-
 def unpacked(cache, archive):
     tree = cache / f"mpich-{VERSION}" / "test" / "mpi"
     if not (tree / "unpacked").exists():
         shutil.rmtree(cache / f"mpich-{VERSION}", ignore_errors=True)
-        with tarfile.open(archive) as tar:
-            tar.extractall(cache, [member for member in tar if member.name.startswith(f"mpich-{VERSION}/test/mpi/")])
+        unpack(archive, cache, "test/mpi/")
         (tree / "unpacked").touch()
     return tree
 
