@@ -4,7 +4,7 @@
 
 integration_tests += mpich/mpich_suite.sh
 dist_check_SCRIPTS += mpich/mpich_suite.sh
-EXTRA_DIST += mpich/differences mpich/run_mpich.py mpich/suite.py
+EXTRA_DIST += mpich/differences mpich/differences-mpich mpich/launchers.py mpich/run_mpich.py mpich/suite.py
 dist_check_SCRIPTS += mpich/check_build_mpich mpich/check_run_mpich
 if HAVE_PYTHON
 TESTS += mpich/check_build_mpich mpich/check_run_mpich

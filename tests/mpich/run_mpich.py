@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# Runs the MPICH test suite with Open MPI over Linnet and over pml ob1, and compares.
-"""What counts is the difference: an entry that passes over pml ob1 (TCP) must pass over Linnet. The file `differences` lists those that do not
-and says why; it may only shrink. Entries that do not compile or do not pass over ob1 either are shown, and prove nothing.
+# Runs the MPICH test suite over Linnet and over another stack, and compares.
+"""What counts is the difference: an entry that passes over the other stack must pass over Linnet. With Open MPI that is pml ob1 (TCP), with MPICH
+(--mpich) another provider of libfabric. The files `differences` and `differences-mpich` list those that do not pass and say why; they may only
+shrink. Entries that do not compile or do not pass over the other stack either are shown, and prove nothing.
 Exit status: 0 as listed, 1 a difference that is not listed or no longer there, 2 wrong use, 77 nothing could be run here."""
 
 import argparse
@@ -17,9 +18,9 @@ import sys
 import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(FOLDER.parent / "integration"))
-import run_mpi  # noqa: E402
-import suite    # noqa: E402
+sys.path.insert(0, str(FOLDER))
+import launchers  # noqa: E402
+import suite      # noqa: E402
 
 SKIP = 77
 FOLDERS = ["pt2pt", "comm", "attr", "datatype", "threads/pt2pt"]
@@ -28,15 +29,8 @@ QUICK = """pt2pt/sendself pt2pt/sendrecv2 pt2pt/sendrecv3 pt2pt/sendflood pt2pt/
     pt2pt/rqfreeb pt2pt/probe_unexp pt2pt/rcancel pt2pt/mprobe pt2pt/manylmt pt2pt/huge_anysrc pt2pt/large_tag pt2pt/multi_psend_derived
     comm/dup comm/icm comm/cmfree comm/comm_idup_mul comm/probe_intercomm""".split()
 SECONDS = 60
-# One-sided operations over messages, over either stack. Open MPI's own shared memory (osc sm) carries only the windows that no other component can make.
-ONE_SIDED = ["rma", "threads/rma", "errors/rma"]
-SHARED = re.compile(r"shared|fence_shm|win_info|win_large_shm|win_zero")
-# A child needs a free slot.
-SPAWN = ["spawn", "threads/spawn", "errors/spawn"]
-SLOTS = 32
 # What the launcher says on a busy machine, or about its own hosts; not the program's.
 LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
-STACKS = ("ob1", "linnet")
 OUT_OF_TIME = "not over in time"
 EITHER_WAY = "either way: "   # a reason that begins so is that of an entry which passes over Linnet at times
 
@@ -47,14 +41,15 @@ class Outcome:
     why: dict = dataclasses.field(default_factory=dict)       # stack: what is wrong, empty if it passed; no key: not run
     listed: str = ""                                          # the reason in `differences`
     skipped: str = ""
+    other: str = "ob1"                                        # the stack that Linnet is compared with
 
     @property
     def verdict(self):
         if self.skipped:
             return "not run"
         if self.why.get("linnet") == "":
-            return "no longer different" if self.listed and not self.listed.startswith(EITHER_WAY) else "better" if self.why.get("ob1") else "pass"
-        if self.why.get("ob1"):
+            return "no longer different" if self.listed and not self.listed.startswith(EITHER_WAY) else "better" if self.why.get(self.other) else "pass"
+        if self.why.get(self.other):
             return "neither"
         return "listed" if self.listed else "DIFFERENT"
 
@@ -92,35 +87,20 @@ def judge(entry, status, text):
     return f"it said: {other[0].strip()[:100]}" if other else ""
 
 
-def command_of(entry, stack, args):
-    options = [word for pair in entry.environment for word in ("-x", pair)]
-    if entry.folder in ONE_SIDED:
-        options += ["--mca", "osc", "pt2pt,sm" if SHARED.search(entry.program) else "pt2pt"]
-    lab = args.lab if entry.ranks > 1 or entry.folder in SPAWN else ""
-    if entry.folder in SPAWN and not lab:
-        options += ["--host", f"localhost:{SLOTS}"]
-    if entry.ranks > os.cpu_count():
-        options += ["--mca", "mpi_yield_when_idle", "1"]
-    case = run_mpi.Case(str(args.suite.program(entry.folder, entry.program)), " ".join(entry.arguments), entry.ranks, options=" ".join(options),
-                        slots=SLOTS if entry.folder in SPAWN else 0)
-    one_host = argparse.Namespace(**{**vars(args), "lab": lab, "pml": stack, "build": pathlib.Path("/")})
-    return run_mpi.command_of(case, one_host)
-
-
 def run(entry, stack, args, times=1):
     """Runs it over that stack, in that many times its time; returns what is wrong. The output goes to a file."""
     log = args.logs / (re.sub(r"[^A-Za-z0-9]+", "-", f"{entry.name} {stack}")[:180].strip("-") + ".log")
     seconds = (entry.seconds or SECONDS) * args.patience * times
-    command = command_of(entry, stack, args)
+    command = args.launcher.command(entry, args.suite.program(entry.folder, entry.program), stack)
     with open(log, "w", encoding="utf-8") as out:
         out.write(" ".join(command) + "\n")
         out.flush()
         process = subprocess.Popen(command, cwd=args.suite.build / entry.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                   env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"), start_new_session=True)
+                                   env=args.launcher.environment(stack), start_new_session=True)
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
-            run_mpi.end(process)
+            launchers.run_mpi.end(process)
             status = None
     return judge(entry, status, log.read_text(encoding="utf-8", errors="replace"))
 
@@ -131,7 +111,8 @@ def memory_here():
 
 
 def compare(entry, args, differences):
-    outcome = Outcome(entry, listed=differences.get(entry.name, ""))
+    other = args.launcher.stacks[0]
+    outcome = Outcome(entry, listed=differences.get(entry.name, ""), other=other)
     if not args.suite.program(entry.folder, entry.program).exists():
         outcome.skipped = "does not compile"
     elif entry.memory > memory_here():
@@ -139,11 +120,11 @@ def compare(entry, args, differences):
     else:
         begin = time.monotonic()
         outcome.why.update(args.known.get(entry.name, {}))
-        for stack in STACKS if args.baseline else ("linnet",):
+        for stack in args.launcher.stacks if args.baseline else ("linnet",):
             if stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
-        if outcome.why["linnet"] and "ob1" not in outcome.why:
-            outcome.why["ob1"] = run(entry, "ob1", args)
+        if outcome.why["linnet"] and other not in outcome.why:
+            outcome.why[other] = run(entry, other, args)
         if outcome.verdict == "DIFFERENT" and outcome.why["linnet"] == OUT_OF_TIME:   # that of the machine, or ours?
             outcome.why["linnet"] = run(entry, "linnet", args, 3)
         took = f"{time.monotonic() - begin:.1f} s"
@@ -155,7 +136,8 @@ def cell(outcome, stack):
     return "not run" if stack not in outcome.why else outcome.why[stack] or "pass"
 
 
-COLUMNS = ["entry", *STACKS, "verdict", "reason"]
+def columns(other):
+    return ["entry", other, "linnet", "verdict", "reason"]
 
 
 def read_table(path):
@@ -163,12 +145,12 @@ def read_table(path):
     if not path or not path.exists():
         return {}
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row[0]: row for row in rows if row[0] != COLUMNS[0]}
+    return {row[0]: row for row in rows if row[0] != columns("")[0]}
 
 
-def results_of(row):
+def results_of(row, other):
     """What a line of the table says of the stacks that were run, as Outcome.why."""
-    return {stack: "" if said == "pass" else said for stack, said in zip(STACKS, row[1:]) if said != "not run"}
+    return {stack: "" if said == "pass" else said for stack, said in zip((other, "linnet"), row[1:]) if said != "not run"}
 
 
 def is_missing(entry, known, baseline):
@@ -180,21 +162,21 @@ def write_table(path, outcomes):
     """What was run now takes the place of what an earlier run wrote of the same entry."""
     rows = read_table(path)
     for outcome in outcomes:
-        rows[outcome.entry.name] = [outcome.entry.name, *[cell(outcome, s) for s in STACKS], outcome.verdict, outcome.skipped or outcome.listed]
+        rows[outcome.entry.name] = [outcome.entry.name, cell(outcome, outcome.other), cell(outcome, "linnet"), outcome.verdict, outcome.skipped or outcome.listed]
     with open(path, "w", encoding="utf-8") as table:
-        for row in [COLUMNS, *(rows[name] for name in sorted(rows))]:
+        for row in [columns(outcomes[0].other), *(rows[name] for name in sorted(rows))]:
             print("\t".join(row).rstrip("\t"), file=table)
 
 
 def summary(outcomes):
     """A table of the folders, in Markdown."""
-    columns = ["pass", "better", "listed", "DIFFERENT", "no longer different", "neither", "not run"]
-    titles = ["pass over Linnet", "... and not over ob1", "listed difference", "**other difference**", "**no longer different**", "pass over neither", "not run"]
-    lines = ["| folder | entries | " + " | ".join(titles) + " |", "|---|" + "---|" * (len(columns) + 1)]
+    verdicts = ["pass", "better", "listed", "DIFFERENT", "no longer different", "neither", "not run"]
+    titles = ["pass over Linnet", "... and not over the other", "listed difference", "**other difference**", "**no longer different**", "pass over neither", "not run"]
+    lines = ["| folder | entries | " + " | ".join(titles) + " |", "|---|" + "---|" * (len(verdicts) + 1)]
     for folder in dict.fromkeys(outcome.entry.folder for outcome in outcomes):
         count = collections.Counter(outcome.verdict for outcome in outcomes if outcome.entry.folder == folder)
         count["pass"] += count["better"]
-        lines.append(f"| {folder} | {sum(o.entry.folder == folder for o in outcomes)} | " + " | ".join(str(count[column]) for column in columns) + " |")
+        lines.append(f"| {folder} | {sum(o.entry.folder == folder for o in outcomes)} | " + " | ".join(str(count[verdict]) for verdict in verdicts) + " |")
     return "\n".join(lines)
 
 
@@ -208,7 +190,7 @@ def write_results(path, outcomes):
             elif outcome not in nothing:
                 print("pass", "mpich", outcome.entry.name, "", sep="\t", file=table)
         if nothing:
-            print("skip", "mpich", f"{len(nothing)} entries", "listed, or do not compile or pass over pml ob1 either", sep="\t", file=table)
+            print("skip", "mpich", f"{len(nothing)} entries", "listed, or do not compile or pass over the other stack either", sep="\t", file=table)
 
 
 def parse(argv):
@@ -217,18 +199,22 @@ def parse(argv):
     parser.add_argument("--quick", action="store_true", help="a choice of some 25 entries instead")
     parser.add_argument("--datatypes", action="store_true", help="the lists of programs with generated datatypes too: many minutes")
     parser.add_argument("--source", type=pathlib.Path, help="the source archive, its folder, or an MPICH tree; default: apt-get source, cached")
+    parser.add_argument("--mpich", type=pathlib.Path, metavar="PREFIX",
+                        help="with the MPICH installed there, which sends through libfabric, instead of Open MPI; auto: what mpich_netmod/build-mpich has built")
+    parser.add_argument("--provider-dir", type=pathlib.Path, help="with --mpich: folder of liblinnet-fi.so, when it is not among libfabric's own")
+    parser.add_argument("--other", default="tcp;ofi_rxm", metavar="PROVIDER", help="with --mpich: the provider to compare with (default: tcp;ofi_rxm)")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
     parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
     parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name, when it shall not choose itself")
-    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter, for both stacks; may be repeated")
-    parser.add_argument("--baseline", action="store_true", help="run everything over ob1 too, not only what does not pass over Linnet")
+    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter of Open MPI, for both stacks; may be repeated")
+    parser.add_argument("--baseline", action="store_true", help="run everything over the other stack too, not only what does not pass over Linnet")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("mpich-logs"), help="folder for output (default: mpich-logs)")
     parser.add_argument("--table", type=pathlib.Path, metavar="FILE",
                         help="bring the table there up to date, as tab-separated values: what is not run now keeps its line")
     parser.add_argument("--missing", action="store_true",
-                        help="only what is not in the table yet; with --baseline also ob1 alone, where its column says not run")
+                        help="only what is not in the table yet; with --baseline also the other stack alone, where its column says not run")
     parser.add_argument("--stop-after", type=float, metavar="SECONDS", default=float("inf"), help="begin no entry after so long; --missing runs the rest")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the entries whose name matches")
@@ -236,7 +222,6 @@ def parse(argv):
     args = parser.parse_args(argv)
     if args.missing and not args.table:
         parser.error("--missing needs --table")
-    args.known = {name: results_of(row) for name, row in read_table(args.table).items()} if args.missing else {}
     args.logs = args.logs.resolve()
     args.logs.mkdir(parents=True, exist_ok=True)
     return args
@@ -255,13 +240,10 @@ def chosen(args):
 
 def main(argv):
     args = parse(argv)
-    args.mpirun = run_mpi.find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
-    mpicc = run_mpi.find_tool("OMPI_MPICC", "mpicc.openmpi", "mpicc")
-    if not args.mpirun or not mpicc:
-        print("no Open MPI here")
-        return SKIP
     try:
-        args.suite = suite.Suite(mpicc, args.source)
+        args.launcher = launchers.Mpich(args) if args.mpich else launchers.OpenMpi(args)
+        args.known = {name: results_of(row, args.launcher.stacks[0]) for name, row in read_table(args.table).items()} if args.missing else {}
+        args.suite = suite.Suite(args.launcher.mpicc, args.source)
         entries = chosen(args)
     except suite.Unavailable as reason:
         print(f"the MPICH test suite is not available: {reason}")
@@ -270,7 +252,7 @@ def main(argv):
         print("\n".join(entry.name for entry in entries) or "no such entry")
         return 0 if entries else 2
     args.suite.compile(entries)
-    differences = read_differences(FOLDER / "differences")
+    differences = read_differences(FOLDER / args.launcher.differences)
     end = time.monotonic() + args.stop_after
     outcomes = []
     for entry in entries:
