@@ -2,8 +2,8 @@
 # Copyright (c) 2026 the Linnet authors
 # mpich: the MPICH test suite over the installed component; make installcheck
 
-integration_tests += mpich/mpich_suite.sh
-dist_check_SCRIPTS += mpich/mpich_suite.sh
+integration_tests += mpich/mpich_suite.sh mpich/mpich_provider.sh
+dist_check_SCRIPTS += mpich/mpich_suite.sh mpich/mpich_provider.sh
 EXTRA_DIST += mpich/differences mpich/differences-mpich mpich/launchers.py mpich/run_mpich.py mpich/suite.py
 dist_check_SCRIPTS += mpich/check_build_mpich mpich/check_run_mpich
 if HAVE_PYTHON
