@@ -399,6 +399,12 @@ class MeasurementTest(unittest.TestCase):
         idle = measurements.MEASUREMENTS["idle"]
         self.assertEqual([(n, s) for n, s, _ in idle.jobs([0, 3], 2, 1)], [(2, 1), (5, 3)])
 
+    def test_each_has_a_program_and_peers_that_run_between_hosts(self):
+        for m in measurements.MEASUREMENTS.values():
+            with self.subTest(m.name):
+                self.assertTrue((pathlib.Path(__file__).resolve().parent / "mpi" / f"{m.program}.c").exists())
+                self.assertEqual([s.name for s in stacks.select(m.peers, stacks.HOSTS)], list(m.peers))
+
     def test_collectives_fill_the_hosts(self):
         self.assertEqual(measurements.MEASUREMENTS["collectives"].jobs([], 4, 2), [(8, 2, [])])
 

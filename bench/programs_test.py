@@ -3,6 +3,7 @@
 # Copyright (c) 2026 the Linnet authors
 # Runs every benchmark program over stock MPI with full verification, and one over an MPI that corrupts a byte.
 
+import itertools
 import json
 import os
 import pathlib
@@ -23,7 +24,7 @@ CORRUPTER = """
 int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status)
 {
     const int result = PMPI_Recv(data, count, type, source, tag, comm, status);
-    if (tag == 1 && count > 0)
+    if ((tag == 1 || (tag >= 100 && tag < 1000)) && count > 0)
         ((unsigned char*)data)[count - 1] ^= 0x40;
     return result;
 }
@@ -82,6 +83,29 @@ class ProgramTest(unittest.TestCase):
         rows, _ = self.rows("fig10", "--sizes", "64K", "--increments", "100K", "--verify")
         self.assertLess(rows[("wait, 100000 increments", 65536)], rows[("total, 100000 increments", 65536)])
 
+    def test_fig10_measures_the_transfer_alone_for_each_size(self):
+        rows, _ = self.rows("fig10", "--sizes", "4K,64K", "--increments", "1K,1M", "--verify")
+        self.assertEqual({x for metric, x in rows if metric == "transfer alone"}, {4096, 65536})
+        self.assertEqual({m for m, _ in rows if m.startswith("wait")}, {"wait, 1000 increments", "wait, 1M increments"})
+        self.assertTrue(all(v > 0 for v in rows.values()), rows)
+
+    def test_mt_latency_with_receivers_in_any_order(self):
+        for mode in ("ordered", "shuffled"):
+            with self.subTest(mode):
+                rows, report = self.rows("mt_latency", "--mode", mode, "--threads", "1,5", "--sizes", "8,5000", "--verify")
+                self.assertEqual(set(rows), {(f"half-round-trip, {size} B", n) for size in (8, 5000) for n in (1, 5)})
+                self.assertTrue(all(v > 0 for v in rows.values()))
+                self.assertEqual(report["ranks"][0]["sent"], [[1, *report["ranks"][1]["sent"][0][1:]]])
+
+    def test_mt_latency_walks_through_fresh_buffers(self):
+        rows, _ = self.rows("mt_latency", "--threads", "3", "--sizes", "64K", "--fresh", "--verify", "--arena", "16M")
+        self.assertEqual(len(rows), 1)
+
+    def test_mt_latency_refuses_what_it_cannot_do(self):
+        for wrong in (["--mode", "backwards"], ["--threads", "0"], ["--threads", "513"]):
+            with self.subTest(wrong):
+                self.assertNotEqual(mpirun("mt_latency", *wrong).returncode, 0)
+
     def test_overlap_of_each_side(self):
         rows, _ = self.rows("overlap", "--sizes", "64K", "--compute-ms", "0.5", "--verify")
         self.assertEqual({m for m, _ in rows if m.startswith("hidden")},
@@ -121,9 +145,9 @@ class ProgramTest(unittest.TestCase):
             source.write_text(CORRUPTER, encoding="utf-8")
             library = source.with_suffix(".so")
             subprocess.run([MPICC, "-shared", "-fPIC", "-o", str(library), str(source)], check=True, timeout=60)
-            for extra in ([], ["--verify"]):
-                with self.subTest(extra):
-                    done = mpirun("pingpong", "--sizes", "4K", "--seconds", "0.1", *extra, preload=library)
+            for program, extra in itertools.product((["pingpong"], ["mt_latency", "--threads", "3"]), ([], ["--verify"])):
+                with self.subTest(program=program, extra=extra):
+                    done = mpirun(*program, "--sizes", "4K", "--seconds", "0.1", *extra, preload=library)
                     self.assertNotEqual(done.returncode, 0)
                     self.assertIn("wrong payload at byte 4088 of 4096", done.stderr)
 

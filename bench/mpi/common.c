@@ -139,7 +139,8 @@ static int parse_list(const char* list, double kilo, double out[BENCH_MAX_POINTS
 
 static const char usage_text[] =
     "options: --mode M --sizes 8,1K,4M --seconds S --limit S --window N --fresh --verify --arena 128M\n"
-    "         --memory 1G --compute-ms T --increments 1M,10M --ops Bcast,Barrier --pvar-prefix P\n";
+    "         --memory 1G --compute-ms T --increments 1M,10M --threads 1,2,32 --ops Bcast,Barrier\n"
+    "         --pvar-prefix P\n";
 
 static void parse_one(bench_options* options, int letter)
 {
@@ -155,6 +156,11 @@ static void parse_one(bench_options* options, int letter)
         options->increment_count = parse_list(optarg, 1000, list);
         for (int i = 0; i < options->increment_count; ++i)
             options->increments[i] = (long)list[i];
+        break;
+    case 'n':
+        options->thread_count = parse_list(optarg, 1000, list);
+        for (int i = 0; i < options->thread_count; ++i)
+            options->threads[i] = (int)list[i];
         break;
     case 't': options->seconds = parse_number(optarg, 1000); break;
     case 'l': options->limit_seconds = parse_number(optarg, 1000); break;
@@ -179,7 +185,8 @@ static void parse_options(bench_options* options, int argc, char** argv)
         {"verify", no_argument, NULL, 'v'},           {"arena", required_argument, NULL, 'a'},
         {"memory", required_argument, NULL, 'g'},     {"compute-ms", required_argument, NULL, 'c'},
         {"increments", required_argument, NULL, 'i'}, {"ops", required_argument, NULL, 'o'},
-        {"pvar-prefix", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+        {"threads", required_argument, NULL, 'n'},    {"pvar-prefix", required_argument, NULL, 'p'},
+        {NULL, 0, NULL, 0}};
     for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
         parse_one(options, letter);
     if (optind != argc)
@@ -199,10 +206,20 @@ static void out_of_time(int signal_number)
     _exit(124);
 }
 
+/* An MPI that cannot be called by several threads at a time has nothing to measure there. */
+static void start_mpi(int* argc, char*** argv, bool threaded)
+{
+    int provided = MPI_THREAD_SINGLE;
+    if (!threaded)
+        MPI_Init(argc, argv);
+    else if (MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS || provided != MPI_THREAD_MULTIPLE)
+        bench_fail("this MPI has no MPI_THREAD_MULTIPLE");
+}
+
 bench_options bench_start(int* argc, char*** argv, const char* name, const bench_options* defaults)
 {
     run.name = name;
-    MPI_Init(argc, argv);
+    start_mpi(argc, argv, defaults->threaded);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bench_ranks);
 

@@ -7,8 +7,8 @@
 /*
  * The programs are plain MPI programs: nothing in them knows which stack runs below. Every rank calls bench_start()
  * first and bench_finish() last; rank 0, the leader, prints one line of JSON on standard output. One thread per rank
- * calls these functions. A failed check ends the job with MPI_Abort and status 1; a run that exceeds --limit ends with
- * status 124, so a hang is a failure and never a hang of the caller.
+ * calls these functions; bench_check, bench_fill and bench_slot any. A failed check ends the job with MPI_Abort and
+ * status 1; a run that exceeds --limit ends with status 124, so a hang is a failure and never a hang of the caller.
  */
 
 #include <mpi.h>
@@ -30,6 +30,9 @@ typedef struct bench_options {
     int size_count;
     long increments[BENCH_MAX_POINTS]; /* compute loops of fig10 */
     int increment_count;
+    int threads[BENCH_MAX_POINTS];   /* receiving threads of mt_latency */
+    int thread_count;
+    bool threaded;                   /* in the defaults: several threads of a rank call MPI at the same time */
     double seconds;                  /* measured time that the whole program aims at */
     double limit_seconds;            /* the program is ended after this time whatever happens */
     double compute_ms;               /* compute loop of overlap; blocked time of cpu_idle */
@@ -45,7 +48,8 @@ typedef struct bench_options {
 extern int bench_rank;
 extern int bench_ranks;
 
-/* MPI_Init, options over `defaults`, the watchdog and the MPI_T session. `name` appears in the result line. */
+/* MPI_Init, or MPI_Init_thread where the defaults ask for it; options over `defaults`, the watchdog and the MPI_T session.
+ * `name` appears in the result line. */
 bench_options bench_start(int* argc, char*** argv, const char* name, const bench_options* defaults);
 
 /* Gathers every rank's counters, prints the result line, MPI_Finalize. Returns main's exit status. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the Linnet authors
- * A receiver that computes between posting a receive and waiting for it (LA-MPI-ED figure 10). */
+ * A receiver that computes between posting a receive and waiting for it (LA-MPI-ED figures 10 to 12). */
 #include "common.h"
 
 #include <stdio.h>
@@ -9,7 +9,8 @@
  * One iteration: the receiver (rank 1) posts the receive, tells the sender, increments a counter N times, waits, and
  * sends a 4-byte reply. Reported by the receiver: the time inside MPI_Wait, and the total from posting to the reply.
  * A library that makes progress while the program computes brings the first to nothing and the second to the longer
- * of computing and communicating; "compute alone" is the same loop without a message.
+ * of computing and communicating; "compute alone" is the same loop without a message, "transfer alone" the total when
+ * nothing is computed: where it is the shorter of the two, all of the wait can be hidden.
  */
 typedef struct fig10 {
     bench_buffer data;
@@ -88,6 +89,26 @@ static void name_metric(char out[64], const char* what, long increments)
         snprintf(out, 64, "%s, %ld increments", what, increments);
 }
 
+/* One size and one length of the loop; 0 increments: the transfer alone. */
+static void measure_point(fig10* f, const bench_options* options, size_t bytes, long increments, double seconds)
+{
+    const bench_kernel kernel = {prepare, run, check, f, false};
+    f->increments = increments;
+    bench_buffer_resize(&f->data, options, bytes, 1);
+    const bench_result result = bench_measure(&kernel, 2, seconds);
+    const double size = (double)bytes;
+    if (increments == 0) {
+        bench_row("transfer alone", size, "us", "lower", 1e6 * result.peer[kTotal]);
+        return;
+    }
+    static const char* const whats[] = {[kWait] = "wait", [kTotal] = "total", [kAlone] = "compute alone"};
+    for (int what = kWait; what <= kAlone; ++what) {
+        char metric[64];
+        name_metric(metric, whats[what], increments);
+        bench_row(metric, size, "us", "lower", 1e6 * result.peer[what]);
+    }
+}
+
 int main(int argc, char** argv)
 {
     const bench_options defaults = {.sizes = {16384, 65536, 262144, 1048576},
@@ -100,23 +121,12 @@ int main(int argc, char** argv)
 
     fig10 f = {.data = bench_buffer_make(&options, bench_largest(&options)), .verify = options.verify};
     bench_show_path(1 - bench_rank, 1 - bench_rank);
-    const bench_kernel kernel = {prepare, run, check, &f, false};
-    const double share = options.seconds / (options.increment_count * options.size_count);
-    for (int n = 0; n < options.increment_count; ++n) {
-        f.increments = options.increments[n];
-        for (int s = 0; s < options.size_count; ++s) {
-            bench_buffer_resize(&f.data, &options, options.sizes[s], 1);
-            const bench_result result = bench_measure(&kernel, 2, share);
-            const double size = (double)options.sizes[s];
-            char metric[64];
-            name_metric(metric, "wait", f.increments);
-            bench_row(metric, size, "us", "lower", 1e6 * result.peer[kWait]);
-            name_metric(metric, "total", f.increments);
-            bench_row(metric, size, "us", "lower", 1e6 * result.peer[kTotal]);
-            name_metric(metric, "compute alone", f.increments);
-            bench_row(metric, size, "us", "lower", 1e6 * result.peer[kAlone]);
-        }
-    }
+    const double share = options.seconds / ((options.increment_count + 1) * options.size_count);
+    for (int s = 0; s < options.size_count; ++s)
+        measure_point(&f, &options, options.sizes[s], 0, share);
+    for (int n = 0; n < options.increment_count; ++n)
+        for (int s = 0; s < options.size_count; ++s)
+            measure_point(&f, &options, options.sizes[s], options.increments[n], share);
     bench_buffer_free(&f.data);
     return bench_finish();
 }
