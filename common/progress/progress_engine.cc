@@ -119,7 +119,8 @@ Status ProgressEngine::start()
     if (suspect_crowd(config_.local_ranks, usable_cpus())) {
         crowd_.suspect();
     }
-    ranks_per_core_ = std::clamp(config_.local_ranks / std::max(usable_cpus(), 1u), 1u, kMostRanksPerCore);
+    cores_ = std::max(usable_cpus(), 1u);
+    ranks_per_core_ = std::clamp(config_.local_ranks / cores_, 1u, kMostRanksPerCore);
     const TimePoint t0 = monotonic_now();
     const Ticks c0 = read_ticks();
     stamp_.store(c0 & ~Ticks{1}, std::memory_order_relaxed);

@@ -138,7 +138,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
                 yield = true;
                 break;
             case Spin::Step::kSleep:
-                if (patient(row_stamp_)) {
+                if (patient(row_stamp_) && !pollers_.outnumber_cores()) {
                     break;
                 }
                 events = sleep_in_row(budget);
@@ -194,7 +194,12 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
         return Spin::Step::kPoll;
     }
     sleep_length_.polled(false);
-    return host_spin_.next(now, gap, crowd_, may_sleep);
+    pollers_.polled(this_thread_mark(), now, robbery_remembered_, cores_);
+    const Spin::Step step = host_spin_.next(now, gap, crowd_, may_sleep);
+    // Asleep we get the core back when a message comes, and give it up when its thread is to have it. Who yields in vain instead is preempted by that
+    // thread while it wakes it, which Open MPI's then waits for by spinning, for a time slice.
+    const bool gives_up = may_sleep && pollers_.outnumber_cores() && spin_budget_.policy == ProgressPolicy::kAdaptive;
+    return gives_up ? Spin::Step::kSleep : step;
 }
 
 // Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -152,6 +153,39 @@ public:
 private:
     unsigned doublings_{0};
     bool found_{false};
+};
+
+// Do the threads of this process that wait in turn outnumber its cores? Then whoever polls keeps a core from the thread whose message it found, or is about to.
+// A thread that was waiting is known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
+//
+// Threads: one at a time.
+class Pollers {
+public:
+    static constexpr unsigned kBits = 64;
+
+    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten.
+    void polled(std::uintptr_t mark, Ticks now, Ticks window, unsigned cores) noexcept
+    {
+        if (now - since_ > window) {
+            outnumber_ = seen_by(cores);
+            since_ = now;
+            seen_ = 0;
+        }
+        seen_ |= bit(mark);
+        outnumber_ = outnumber_ || seen_by(cores);
+    }
+    [[nodiscard]] bool outnumber_cores() const noexcept { return outnumber_; }
+
+private:
+    [[nodiscard]] bool seen_by(unsigned cores) const noexcept { return static_cast<unsigned>(std::popcount(seen_)) > cores; }
+    [[nodiscard]] static std::uint64_t bit(std::uintptr_t mark) noexcept
+    {
+        return std::uint64_t{1} << (static_cast<std::uint64_t>(mark) * 0x9e3779b97f4a7c15u >> 58);   // marks are addresses, far apart
+    }
+
+    std::uint64_t seen_{0};
+    Ticks since_{0};
+    bool outnumber_{false};
 };
 
 // Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core

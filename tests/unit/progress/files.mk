@@ -6,6 +6,7 @@ test_programs += unit_progress_test
 unit_progress_test_SOURCES = \
     unit/progress/fake_source.h \
     unit/progress/gap_predictor_test.cc \
+    unit/progress/pollers_test.cc \
     unit/progress/progress_engine_test.cc \
     unit/progress/task_source_test.cc \
     unit/progress/waiting_policy_test.cc

@@ -239,6 +239,49 @@ TEST(WaitingPolicy, MoreRanksThanCoresIsSuspectUnlessBoundToOne)
 
 // ---- how long to sleep ----
 
+constexpr std::uintptr_t mark_of(unsigned thread) { return 0x7f0000000700 + std::uintptr_t{thread} * 0x801000; }
+
+TEST(Pollers, AsManyAsCoresDoNotOutnumberThemAndOneMoreDoes)
+{
+    Pollers pollers;
+    for (int i = 0; i < 10; ++i) {
+        pollers.polled(mark_of(0), 1, 100, 2);
+        pollers.polled(mark_of(1), 1, 100, 2);
+    }
+    EXPECT_FALSE(pollers.outnumber_cores());
+    pollers.polled(mark_of(2), 1, 100, 2);
+    EXPECT_TRUE(pollers.outnumber_cores());
+}
+
+TEST(Pollers, OneThreadHasItsCoreForItself)
+{
+    Pollers pollers;
+    for (Ticks now = 0; now < 1000; ++now) {
+        pollers.polled(mark_of(7), now, 100, 1);
+    }
+    EXPECT_FALSE(pollers.outnumber_cores());
+}
+
+TEST(Pollers, ThoseThatStayAwayAreForgottenAfterTwoWindows)
+{
+    Pollers pollers;
+    pollers.polled(mark_of(0), 1000, 100, 1);
+    pollers.polled(mark_of(1), 1000, 100, 1);
+    pollers.polled(mark_of(0), 1101, 100, 1);   // they were two until now
+    EXPECT_TRUE(pollers.outnumber_cores());
+    pollers.polled(mark_of(0), 1202, 100, 1);
+    EXPECT_FALSE(pollers.outnumber_cores());
+}
+
+TEST(Pollers, ThirtyTwoThreadsOutnumberManyCores)
+{
+    Pollers pollers;
+    for (unsigned t = 0; t < 32; ++t) {
+        pollers.polled(mark_of(t), 1, 100, 16);
+    }
+    EXPECT_TRUE(pollers.outnumber_cores());
+}
+
 TEST(SleepLength, DoublesInACrowdWhileSleepsAreInVain)
 {
     constexpr Nanos kShortest{500};

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// ProgressEngine: threads of one host that poll in turn, more of them than there are cores.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "progress/progress_engine.h"
+#include "support/test_log.h"
+#include "sys/system_clock.h"
+#include "sys/thread.h"
+#include "unit/progress/fake_source.h"
+
+namespace linnet {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FakeSource;
+using testing::test_log;
+
+// Without a reason to sleep but the number of threads.
+class PollersInTurn : public ::testing::Test {
+protected:
+    PollersInTurn() : engine_{{.event_thread = false, .spin_time = 100s, .sleep_max = 10us}, clock_, stats_, test_log()} {}
+    void SetUp() override
+    {
+        ASSERT_EQ(engine_.add_source(source_), Status::kOk);
+        ASSERT_EQ(engine_.start(), Status::kOk);
+        engine_.work_opened();
+    }
+    void TearDown() override { engine_.stop(); }
+    // A turn of a thread of its own, which it lives through until the next ones had theirs, as numbers of threads are used again.
+    void turn()
+    {
+        for (int call = 0; call < 200; ++call) {
+            engine_.enter();
+            engine_.host_progress(64, WhenIdle::kSleep);
+            contended_ = contended_ || engine_.contended();   // then it sleeps for that reason
+            engine_.leave(CallKind::kEmpty);
+        }
+    }
+    void turns(unsigned threads)
+    {
+        std::atomic<unsigned> turns{0};
+        std::atomic<bool> over{false};
+        std::vector<std::jthread> alive;
+        for (unsigned t = 0; t < threads; ++t) {
+            alive.emplace_back([this, &turns, &over] {
+                turn();
+                ++turns;
+                turns.notify_one();
+                over.wait(false);
+            });
+            turns.wait(t);
+        }
+        over.store(true);
+        over.notify_all();
+    }
+
+    SystemClock clock_;
+    Stats stats_;
+    FakeSource source_;
+    ProgressEngine engine_;
+    bool contended_{false};
+};
+
+TEST_F(PollersInTurn, SleepWhenTheyOutnumberTheCores)
+{
+    const TimePoint begin = monotonic_now();
+    while (stats_.total(Counter::kAppSleeps) == 0 && monotonic_now() - begin < 20s) {
+        turns(usable_cpus() + 4);   // some may look like one
+    }
+    EXPECT_GT(stats_.total(Counter::kAppSleeps), 0u);
+}
+
+TEST_F(PollersInTurn, OneGoesOnPolling)
+{
+    turns(1);
+    EXPECT_TRUE(contended_ || stats_.total(Counter::kAppSleeps) == 0);
+}
+
+}   // namespace
+}   // namespace linnet
