@@ -102,7 +102,7 @@ public:
     enum class Step : std::uint8_t { kPoll, kYield, kSleep };
     // Yields of a contended thread before it sleeps: a partner on the same core that is about to answer gets its chance to, for less
     // than a sleep costs.
-    static constexpr unsigned kYieldsWhenContended = 4;
+    static constexpr unsigned kYieldsWhenContended = 8;
 
     Spin() noexcept = default;
     explicit Spin(const Budget& budget) noexcept : budget_{budget} {}
