@@ -184,6 +184,9 @@ void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) n
     if (a.head.kind != wire::PacketKind::kWrite) {
         give_credit_here(peer, a.payload_bytes);
     }
+    if (a.head.kind == wire::PacketKind::kRts && a.payload_bytes == 0 && a.rts.address.get() == 0 && a.rts.length.get() <= config_.eager_limit) {
+        give_more_credit(peer);
+    }
     if (r.slot != 0) {   // the rest was asked for when the head came, and may be here
         r.first_on_its_way = false;
         if (r.next == r.end) {

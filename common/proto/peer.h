@@ -88,6 +88,7 @@ public:
 
     std::atomic<bool> added{false};        // the host knows it
     SendTally sent;
+    std::atomic<std::uint32_t> credit_more{0};   // how many times over it may use the credit it began with: see Proto::give_more_credit()
 
     // ---- under lock ----
     std::uint32_t eager_used LINNET_GUARDED_BY(lock) = 0;         // bytes charged against credit_limit(), modulo 2^32

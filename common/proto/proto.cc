@@ -336,6 +336,7 @@ void Proto::forget_peer(Peer& peer) noexcept
 void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session::TxMessage>& unacked) noexcept
 {
     Peer& peer = peer_of(s);
+    credit_more_.fetch_sub(peer.credit_more.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
     {
         MutexLock guard{peer.lock};
         if (peer.connected) {

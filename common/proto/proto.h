@@ -76,7 +76,7 @@ class Proto final : public session::SessionSink {
 public:
     struct Config {
         std::size_t eager_limit{65536};
-        std::size_t retain_limit{16384};
+        std::size_t retain_limit{31u << 10};   // with its heads it fits into a block of 32 KiB
         std::size_t eager_credit{1u << 20};
         std::size_t rndv_first{127 * 1024};
         std::size_t bulk_chunk{1u << 20};
@@ -214,6 +214,7 @@ private:
     void discard(Unexpected& u) noexcept;
     void give_credit(Peer& peer, std::size_t bytes) noexcept;
     void give_credit_here(Peer& peer, std::size_t bytes) noexcept;
+    void give_more_credit(Peer& peer) noexcept;
     // arrival (arrive.cc)
     bool take_credit(Peer& peer, std::size_t bytes) noexcept;
     struct Arrival {                  // points into the packet, or to what the peer keeps of it
@@ -285,6 +286,7 @@ private:
     Counters& shared_counters_;   // any thread writes
     session::SessionLayer* layer_{nullptr};
     SpaceTable spaces_;
+    std::atomic<std::uint32_t> credit_more_{0};   // Peer::credit_more of all
     SlotTable<SendRequest> send_slots_;
     SlotTable<RecvRequest> recv_slots_;
     RegionTable regions_;

@@ -35,6 +35,22 @@ void Proto::give_credit(Peer& peer, std::size_t bytes) noexcept
     layer_->credit_given(peer, static_cast<std::uint32_t>(config_.eager_credit / 2));
 }
 
+// A peer that finds no credit for a message whose receive is posted sends faster than its credit travels back: a window of messages fills it. Nothing of them
+// is held here, so it may use more. What it may send for which there is no receive grows as well, hence the two limits.
+void Proto::give_more_credit(Peer& peer) noexcept
+{
+    constexpr std::uint32_t kMost = 3;        // for one peer
+    constexpr std::uint32_t kMostOfAll = 48;
+    constexpr std::size_t kEnough = 4u << 20;
+    const std::uint32_t more = peer.credit_more.load(std::memory_order_relaxed);
+    if (more >= kMost || (more + 1) * config_.eager_credit >= kEnough || credit_more_.load(std::memory_order_relaxed) >= kMostOfAll) {
+        return;
+    }
+    peer.credit_more.store(more + 1, std::memory_order_relaxed);
+    credit_more_.fetch_add(1, std::memory_order_relaxed);
+    give_credit(peer, config_.eager_credit);
+}
+
 Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::uint64_t ignore, RecvRequest& r) noexcept
 {
     Space* const space = spaces_.get(space_id);

@@ -90,6 +90,7 @@ protected:
     Peer* peer_{nullptr};
     std::vector<std::byte> data_;
     std::unique_ptr<RecvRequest> request_;
+    std::vector<std::unique_ptr<RecvRequest>> requests_;   // earlier ones, under way
 };
 
 TEST_F(Credit, PeerThatSendsMoreEagerMessagesIsGivenUp)
@@ -109,6 +110,33 @@ TEST_F(Credit, WhatIsReceivedMayBeSentAgain)
         ASSERT_EQ(peer_->down_reason(), Status::kOk) << sent;
         ASSERT_EQ(receive(), Status::kOk);
     }
+}
+
+// A window of messages uses up the credit although the receiver keeps up: the peer says so by a short message without its payload.
+TEST_F(Credit, PeerWhoseReceivesArePostedMayUseMore)
+{
+    wire::RtsHeader rts;
+    rts.length.set(kPiece);
+    arrives(wire::PacketKind::kRts, rts, 0);
+    EXPECT_EQ(peer_->credit_grant.load(), kCredit) << "nobody had asked for it";
+    ASSERT_EQ(receive(), Status::kInProgress);   // takes that one
+    for (const std::uint32_t times : {2u, 3u, 4u, 4u}) {
+        auto earlier = std::move(request_);
+        requests_.push_back(std::move(earlier));
+        ASSERT_EQ(receive(), Status::kInProgress);
+        arrives(wire::PacketKind::kRts, rts, 0);
+        EXPECT_EQ(peer_->credit_grant.load(), times * kCredit);
+        ASSERT_EQ(peer_->down_reason(), Status::kOk);
+    }
+}
+
+TEST_F(Credit, LongMessagesDoNotAskForMore)
+{
+    wire::RtsHeader rts;
+    rts.length.set(4u << 20);
+    ASSERT_EQ(receive(), Status::kInProgress);
+    arrives(wire::PacketKind::kRts, rts, 0);
+    EXPECT_EQ(peer_->credit_grant.load(), kCredit);
 }
 
 TEST_F(Credit, ActiveMessagesAndFirstFragmentsCountToo)
