@@ -6,6 +6,7 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lib import claims, lab, measurements, proof, runner, stacks, stats  # noqa: E402  (path set above)
+from lib import claims, lab, measurements, proof, quiet, runner, stacks, stats  # noqa: E402  (path set above)
 from report import picture, table  # noqa: E402
 
 MB = 1 << 20
@@ -328,6 +329,27 @@ class RunnerTest(unittest.TestCase):
         run = self.run_stacks(FakeLab(crooked=["opal_event_include"]), "btl_tcp", "btl_tcp_epoll")
         self.assertEqual(list(run.values), ["btl_tcp"])
         self.assertIn("the named path did not carry the bytes", run.failed["btl_tcp_epoll"])
+
+
+class QuietTest(unittest.TestCase):
+    def test_finds_the_gaps_of_a_clock(self):
+        times = iter([0, 1000, 501_000, 502_000, 2_502_000, 2_503_000, 3_000_000])
+        self.assertEqual(quiet.gaps(lambda: next(times), 2_900_000), (3_000_000, [500_000, 2_000_000, 497_000]))
+
+    def test_looks_on_every_processor_and_sums_up(self):
+        watch = quiet.Watch()
+        watch.look(0.01)
+        watch.look(0.01)
+        self.assertGreaterEqual(watch.ran, 2 * 10_000_000 * len(os.sched_getaffinity(0)))
+        self.assertLessEqual(watch.taken, watch.ran)
+
+    def test_says_when_the_machine_was_not_ours(self):
+        watch = quiet.Watch()
+        watch.add(100_000_000, 500_000, 400_000)
+        self.assertEqual(watch.text(), "between the turns others had the processors for 0.5 % of the time, at most 0.4 ms on end")
+        watch.add(100_000_000, 9_500_000, 6_000_000)
+        self.assertIn("5.0 % of the time, at most 6.0 ms on end: believe no", watch.text())
+        self.assertEqual(watch.facts(), {"share": 0.05, "longest_ms": 6.0, "looked_ms": 200.0})
 
 
 class JobTest(unittest.TestCase):

@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 
-from . import proof, stacks
+from . import proof, quiet, stacks
 
 ATTEMPTS = 3  # at a job that says it was disturbed: enough on a machine with moments of rest
 DISTURBED = "disturbed:"  # how such a note of a program begins
@@ -75,6 +75,7 @@ class Runner:
         self.disturbed = set()   # stacks with a turn that no attempt could measure
         self.failed = {}    # stack: why it left
         self.commands = {}
+        self.watch = quiet.Watch()
 
     def _program(self, stack):
         m, o = self.measurement, self.options
@@ -130,6 +131,7 @@ class Runner:
     def run(self, say):
         """All turns. A stack whose turn fails is dropped from the comparison and named in `failed`."""
         for turn in range(self.options.turns):
+            self.watch.look()
             for stack in self.stacks:
                 if stack.name in self.failed:
                     continue
