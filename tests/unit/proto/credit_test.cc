@@ -3,14 +3,10 @@
 // Proto: what a peer can make us hold for messages that nobody has asked for ends with its credit.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <vector>
 
-#include "progress/progress_engine.h"
-#include "proto/proto.h"
-#include "sys/system_clock.h"
-#include "transport/loopback/loopback_transport.h"
+#include "unit/proto/own_peer.h"
 
 namespace linnet::proto {
 namespace {
@@ -18,58 +14,14 @@ namespace {
 constexpr std::size_t kCredit = 128 * 1024;
 constexpr std::size_t kPiece = 32 * 1024;
 
-void quiet(void*, LogLevel, const char*) noexcept {}
-
-// The peer is this endpoint itself, since a session needs a transport; what it is sent is never polled. Its packets are handed to the sink as a session does.
-class Credit : public ::testing::Test {
+class Credit : public OwnPeer {
 protected:
-    Credit()
-    {
-        proto_.attach(layer_);
-        wire::EndpointName name;
-        name.endpoint_id.set(1);
-        session::Port& port = layer_.add_port(loopback_);
-        EXPECT_EQ(loopback_.open(port, name), Status::kOk);
-        layer_.set_self(name);
-        peer_ = static_cast<Peer*>(layer_.add(name).value());
-    }
-    ~Credit() override
-    {
-        {
-            TokenGuard token{engine_};
-            layer_.shutdown();
-        }
-        while (Completion* const c = proto_.next_completion()) {
-            if (c->completion_kind == Completion::Kind::kActive) {
-                proto_.release_active(static_cast<ActiveEvent&>(*c));
-            }
-        }
-        proto_.clear();
-    }
+    Credit() : OwnPeer{config()} { meet(loopback_); }
     static Proto::Config config()
     {
         Proto::Config c;
         c.eager_credit = kCredit;
         return c;
-    }
-    static ProgressEngine::Config engine_config()
-    {
-        ProgressEngine::Config c;
-        c.event_thread = false;
-        return c;
-    }
-
-    template <class Header>
-    void arrives(wire::PacketKind kind, const Header& header, std::size_t payload)
-    {
-        wire::PacketHead head;
-        head.kind = kind;
-        head.body_bytes.set(static_cast<std::uint32_t>(sizeof header + payload));
-        std::vector<std::byte> packet(sizeof head + sizeof header + payload);
-        std::memcpy(packet.data(), &head, sizeof head);
-        std::memcpy(packet.data() + sizeof head, &header, sizeof header);
-        TokenGuard token{engine_};
-        proto_.on_message(*peer_, packet);
     }
     [[nodiscard]] Status receive()
     {
@@ -80,14 +32,6 @@ protected:
         return proto_.recv(peer_, 0, 0, 0, *request_);
     }
 
-    SystemClock clock_;
-    Log log_{LogLevel::kError, quiet, nullptr};
-    Stats stats_;
-    ProgressEngine engine_{engine_config(), clock_, stats_, log_};
-    LoopbackTransport loopback_{log_, stats_};
-    Proto proto_{config(), engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread)};
-    session::SessionLayer layer_{{}, proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread)};
-    Peer* peer_{nullptr};
     std::vector<std::byte> data_;
     std::unique_ptr<RecvRequest> request_;
     std::vector<std::unique_ptr<RecvRequest>> requests_;   // earlier ones, under way
