@@ -97,7 +97,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kEventThread, "event_thread", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether a thread of Linnet's own makes progress while the application computes.", false},
     {SettingId::kSpinTime, "spin_time", SettingKind::kDuration, "0", 0, 100 * detail::kMs, nullptr,
-     "How long the adaptive policy polls before it sleeps; 0 means measure the cost of a wake-up and derive it.", true},
+     "How long the adaptive policy polls before it sleeps; 0 means learn it: from 100us up, as wake-ups turn out to come too late.", true},
     {SettingId::kSleepMax, "sleep_max", SettingKind::kDuration, "500us", detail::kUs, detail::kSec, nullptr,
      "Longest sleep inside one call of the host's progress function; up to 16 times that where threads outnumber cores.", true},
     {SettingId::kLookIn, "look_in", SettingKind::kDuration, "20ms", 100 * detail::kUs, 10 * detail::kSec, nullptr,

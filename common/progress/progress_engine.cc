@@ -141,6 +141,7 @@ Status ProgressEngine::start()
     }
     scale_.measured(read_ticks() - c0, monotonic_now() - t0);
     spin_time_ = config_.spin_time > Nanos::zero() ? config_.spin_time : spin_time_for(wake_cost_);
+    spin_learned_.set(scale_.ticks(spin_time_), config_.spin_time <= Nanos::zero());
     spin_budget_ = {config_.policy, scale_.ticks(spin_time_), scale_.ticks(kBetweenYields), scale_.ticks(kBackToBack)};
     arm_gap_ = scale_.ticks(config_.arm_gap);
     away_ = scale_.ticks(kAway);

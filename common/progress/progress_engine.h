@@ -261,6 +261,7 @@ private:
     Nanos wake_cost_{0};
     Nanos spin_time_{0};
     Spin::Budget spin_budget_{};
+    SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
     Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
 

@@ -127,7 +127,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {
-        host_spin_.restart();
+        host_spin_.restart(stamp_.load(std::memory_order_relaxed), spin_learned_);
         sleep_length_.polled(true);
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
     } else if (waits && !config_.has_completions()) {
@@ -155,11 +155,12 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
 
 unsigned ProgressEngine::sleep_in_row(unsigned budget) noexcept
 {
+    host_spin_.sleeps();
     const bool woken = sleep_holding_token(config_.has_completions, clock_.now() + sleep_length_.next(config_.sleep_max, crowd_.contended()));
     const unsigned events = pass(budget, StatsRole::kPoller);
     sleep_length_.polled(events != 0);
     if (events != 0) {
-        host_spin_.restart();
+        host_spin_.restart(stamp_.load(std::memory_order_relaxed), spin_learned_);
     } else if (!woken) {
         sleep_length_.in_vain();
     }
@@ -279,18 +280,20 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
 {
     Spin spin{spin_budget_};
     Ticks last = read_ticks();
+    spin.restart(last, spin_learned_);
     for (;;) {
         const unsigned events = pass(0, StatsRole::kPoller, may_linger() ? last : 0);
+        const Ticks now = read_ticks();
+        if (events != 0) {
+            spin.restart(now, spin_learned_);
+        }
         if (ready() || token_.wanted() || stopping_.load(std::memory_order_seq_cst)) {
             break;
         }
         if (deadline != TimePoint::max() && clock_.now() >= deadline) {
             break;
         }
-        const Ticks now = read_ticks();
-        if (events != 0) {
-            spin.restart();
-        } else {
+        if (events == 0) {
             switch (spin.next(now, now - last, crowd_)) {
                 case Spin::Step::kPoll:
                     break;
@@ -299,6 +302,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
                     break;
                 case Spin::Step::kSleep:
                     if (!patient(now)) {
+                        spin.sleeps();
                         sleep_holding_token(ready, deadline);
                     }
                     break;

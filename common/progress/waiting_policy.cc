@@ -8,6 +8,9 @@ namespace linnet {
 Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
 {
     breaks_ = 0;
+    if (spent_ == 0) {
+        began_ = now - gap;
+    }
     spent_ += gap;
     since_yield_ += gap;
     if (budget_.policy == ProgressPolicy::kBlock && may_sleep) {
@@ -32,6 +35,7 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
     }
     if (sleeps && spent_ >= budget_.spin) {
         since_yield_ = 0;
+        spent_out_ = true;
         return Step::kSleep;
     }
     if (since_yield_ >= budget_.between_yields << crowd.calm()) {

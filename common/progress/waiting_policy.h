@@ -88,6 +88,31 @@ private:
     std::atomic<Ticks> robbed_until_{0};   // and what followed from it
 };
 
+// How long a row of empty polls lasts before its first sleep. Two threads that wait for each other and both sleep would go on so wherever a wake-up takes
+// longer than they poll, as in a virtual machine whose processors are taken away: each answers late, since it slept, and so finds the other one asleep. So a
+// row that slept, and whose event came so soon that some more polling had seen it, makes the next ones longer; one that came much later sets that back. (The
+// halt polling of Linux KVM adapts so, Documentation/virt/kvm/halt-polling.rst.)
+//
+// Threads: any, relaxed: what is lost in a race is learned the next time.
+class SpinTime {
+public:
+    static constexpr Ticks kGrowth = 64;   // at most so many times the least
+
+    void set(Ticks least, bool learns) noexcept
+    {
+        least_ = least;
+        most_ = learns ? kGrowth * least : least;
+        now_.store(least, std::memory_order_relaxed);
+    }
+    [[nodiscard]] Ticks get() const noexcept { return now_.load(std::memory_order_relaxed); }
+    // A row that slept had its event so long after its begin.
+    void slept(Ticks row) noexcept { now_.store(row <= most_ ? std::min(2 * get(), most_) : least_, std::memory_order_relaxed); }
+
+private:
+    Ticks least_{0}, most_{0};
+    std::atomic<Ticks> now_{0};
+};
+
 // One row of empty polls. Between two real events the budget is spent once: an empty sleep does not renew it.
 //
 // Threads: one at a time.
@@ -113,7 +138,19 @@ public:
         spent_ = 0;
         yields_ = 0;
         breaks_ = 0;
+        spent_out_ = slept_ = false;
     }
+    // The same, at `now`, and what it waited counts for the next rows.
+    void restart(Ticks now, SpinTime& time) noexcept
+    {
+        if (slept_) {
+            time.slept(now - began_);
+        }
+        budget_.spin = time.get();
+        restart();
+    }
+    // It sleeps indeed: the caller of next() need not.
+    void sleeps() noexcept { slept_ = slept_ || spent_out_; }
     // After an empty poll at `now`, `gap` after the one before. What now? Never kSleep unless `may_sleep`.
     [[nodiscard]] Step next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep = true) noexcept;
     // The row goes on, but the host did something else for so long: twice running means that it has better things to do than to wait.
@@ -128,10 +165,13 @@ public:
 
 private:
     Budget budget_{};
+    Ticks began_{0};
     Ticks spent_{0};
     Ticks since_yield_{0};
     unsigned yields_{0};
     unsigned breaks_{0};
+    bool spent_out_{false};   // the budget is, and nothing else is why it sleeps
+    bool slept_{false};
 };
 
 // How long a sleep in a row of empty polls may be. A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there each

@@ -306,5 +306,82 @@ TEST(SleepLength, IsShortAgainWhenTheHostLeavesForSomethingElse)
     EXPECT_EQ(length.next(kShortest, true), kShortest);
 }
 
+// ---- how long a row polls before it sleeps ----
+
+// A row that polls for its whole budget, sleeps, and has its event `late` after that.
+void wait_and_sleep(Spin& spin, SpinTime& time, Ticks begin, Ticks late)
+{
+    const Crowd alone;
+    Ticks now = begin;
+    while (spin.next(now += 100, 100, alone) != Step::kSleep) {
+    }
+    spin.sleeps();
+    spin.restart(now + late, time);
+}
+
+TEST(SpinTime, RowThatSleptTooEarlyMakesTheNextOnesLonger)
+{
+    SpinTime time;
+    time.set(1000, true);
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    for (const Ticks expected : {2000u, 4000u, 8000u}) {
+        wait_and_sleep(spin, time, 1'000'000, 50);
+        EXPECT_EQ(time.get(), expected);
+        EXPECT_EQ(spin.budget().spin, expected);
+    }
+    for (int i = 0; i < 20; ++i) {
+        wait_and_sleep(spin, time, 1'000'000, 50);
+    }
+    EXPECT_LE(time.get(), SpinTime::kGrowth * 1000);
+}
+
+TEST(SpinTime, EventThatCameMuchLaterSetsItBack)
+{
+    SpinTime time;
+    time.set(1000, true);
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    wait_and_sleep(spin, time, 1'000'000, 50);
+    ASSERT_EQ(time.get(), 2000u);
+    wait_and_sleep(spin, time, 2'000'000, SpinTime::kGrowth * 1000);
+    EXPECT_EQ(time.get(), 1000u);
+}
+
+TEST(SpinTime, RowThatDidNotSleepSaysNothing)
+{
+    SpinTime time;
+    time.set(1000, true);
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    const Crowd alone;
+    for (Ticks now = 100; now < 5000; now += 100) {   // due to sleep, but whoever asked did not
+        static_cast<void>(spin.next(now, 100, alone));
+    }
+    spin.restart(5000, time);
+    EXPECT_EQ(time.get(), 1000u);
+}
+
+TEST(SpinTime, SleepOfAContendedThreadSaysNothing)
+{
+    SpinTime time;
+    time.set(1000, true);
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    Crowd crowd;
+    crowd.suspect();
+    Ticks now = 0;
+    while (spin.next(now += 10, 10, crowd) != Step::kSleep) {
+    }
+    spin.sleeps();
+    spin.restart(now + 10, time);
+    EXPECT_EQ(time.get(), 1000u) << "it makes room for others";
+}
+
+TEST(SpinTime, TimeThatTheUserSetStays)
+{
+    SpinTime time;
+    time.set(1000, false);
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    wait_and_sleep(spin, time, 1'000'000, 50);
+    EXPECT_EQ(time.get(), 1000u);
+}
+
 }   // namespace
 }   // namespace linnet
