@@ -12,11 +12,11 @@ LOOK = 0.05           # seconds, on every processor at once
 BEARABLE = 0.01       # of the time; above, the table says so
 
 
-def gaps(clock, until):
-    """Of a clock in ns that is read again and again until then: how long it ran, and the gaps between two readings in which another had the processor."""
+def gaps(clock, duration):
+    """Of a clock in ns that is read again and again for so long: how long that took, and the gaps between two readings in which another had the processor."""
     begin = last = clock()
     found = []
-    while last < until:
+    while last - begin < duration:
         now = clock()
         if now - last > LEAST_GAP:
             found.append(now - last)
@@ -26,7 +26,7 @@ def gaps(clock, until):
 
 def _look_on(cpu, seconds, out):
     os.sched_setaffinity(0, {cpu})
-    ran, found = gaps(time.monotonic_ns, time.monotonic_ns() + int(seconds * 1e9))
+    ran, found = gaps(time.monotonic_ns, int(seconds * 1e9))
     os.write(out, array.array("q", [ran, sum(found), max(found, default=0)]).tobytes())
 
 

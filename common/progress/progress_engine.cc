@@ -18,6 +18,8 @@ namespace {
 constexpr Nanos kBackToBack{2'000};
 // A yield costs some 0.5 us: often enough to notice a neighbour within its first microseconds. Rarer while there is none (Crowd::calm()).
 constexpr Nanos kBetweenYields{4'000};
+// What was learned of how long to poll before a sleep holds for so long: learning it again takes some 10 ms.
+constexpr Nanos kSpinMemory{1'000'000'000};
 // A host that was not seen for so long is not polling: some twenty times the gap of a polling loop, and too short to matter.
 constexpr Nanos kAway{100'000};
 
@@ -141,7 +143,7 @@ Status ProgressEngine::start()
     }
     scale_.measured(read_ticks() - c0, monotonic_now() - t0);
     spin_time_ = config_.spin_time > Nanos::zero() ? config_.spin_time : spin_time_for(wake_cost_);
-    spin_learned_.set(scale_.ticks(spin_time_), config_.spin_time <= Nanos::zero());
+    spin_learned_.set(scale_.ticks(spin_time_), config_.spin_time > Nanos::zero() ? 0 : scale_.ticks(kSpinMemory));
     spin_budget_ = {config_.policy, scale_.ticks(spin_time_), scale_.ticks(kBetweenYields), scale_.ticks(kBackToBack)};
     arm_gap_ = scale_.ticks(config_.arm_gap);
     away_ = scale_.ticks(kAway);

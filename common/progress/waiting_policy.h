@@ -90,27 +90,47 @@ private:
 
 // How long a row of empty polls lasts before its first sleep. Two threads that wait for each other and both sleep would go on so wherever a wake-up takes
 // longer than they poll, as in a virtual machine whose processors are taken away: each answers late, since it slept, and so finds the other one asleep. So a
-// row that slept, and whose event came so soon that some more polling had seen it, makes the next ones longer; one that came much later sets that back. (The
-// halt polling of Linux KVM adapts so, Documentation/virt/kvm/halt-polling.rst.)
+// row that slept, and whose event came so soon that polling twice as long had seen it, doubles the time for a while; one that came much later sets it back.
+// Waits between these bounds are such that a sleep is worth its price. (The halt polling of Linux KVM adapts likewise,
+// Documentation/virt/kvm/halt-polling.rst.)
 //
 // Threads: any, relaxed: what is lost in a race is learned the next time.
 class SpinTime {
 public:
     static constexpr Ticks kGrowth = 64;   // at most so many times the least
 
-    void set(Ticks least, bool learns) noexcept
+    // Learned times are forgotten `memory` after the last row that taught; 0: it learns nothing.
+    void set(Ticks least, Ticks memory) noexcept
     {
         least_ = least;
-        most_ = learns ? kGrowth * least : least;
-        now_.store(least, std::memory_order_relaxed);
+        memory_ = memory;
+        time_.store(least, std::memory_order_relaxed);
     }
-    [[nodiscard]] Ticks get() const noexcept { return now_.load(std::memory_order_relaxed); }
-    // A row that slept had its event so long after its begin.
-    void slept(Ticks row) noexcept { now_.store(row <= most_ ? std::min(2 * get(), most_) : least_, std::memory_order_relaxed); }
+    [[nodiscard]] Ticks get(Ticks now) noexcept
+    {
+        const Ticks time = time_.load(std::memory_order_relaxed);
+        if (time == least_ || now < learned_at_.load(std::memory_order_relaxed) + memory_) {
+            return time;
+        }
+        time_.store(least_, std::memory_order_relaxed);
+        return least_;
+    }
+    // A row that slept had its event at `now`, `row` after its begin.
+    void slept(Ticks row, Ticks now) noexcept
+    {
+        const Ticks time = time_.load(std::memory_order_relaxed);
+        if (row <= 2 * time && memory_ != 0) {
+            time_.store(std::min(2 * time, kGrowth * least_), std::memory_order_relaxed);
+            learned_at_.store(now, std::memory_order_relaxed);
+        } else if (row > kGrowth * least_) {
+            time_.store(least_, std::memory_order_relaxed);
+        }
+    }
 
 private:
-    Ticks least_{0}, most_{0};
-    std::atomic<Ticks> now_{0};
+    Ticks least_{0}, memory_{0};
+    std::atomic<Ticks> time_{0};
+    std::atomic<Ticks> learned_at_{0};
 };
 
 // One row of empty polls. Between two real events the budget is spent once: an empty sleep does not renew it.
@@ -144,9 +164,9 @@ public:
     void restart(Ticks now, SpinTime& time) noexcept
     {
         if (slept_) {
-            time.slept(now - began_);
+            time.slept(now - began_, now);
         }
-        budget_.spin = time.get();
+        budget_.spin = time.get(now);
         restart();
     }
     // It sleeps indeed: the caller of next() need not.

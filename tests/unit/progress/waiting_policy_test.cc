@@ -319,51 +319,66 @@ void wait_and_sleep(Spin& spin, SpinTime& time, Ticks begin, Ticks late)
     spin.restart(now + late, time);
 }
 
-TEST(SpinTime, RowThatSleptTooEarlyMakesTheNextOnesLonger)
-{
+constexpr Ticks kMemory = 100'000'000;
+
+class SpinTimeTest : public ::testing::Test {
+protected:
+    SpinTimeTest() { time.set(1000, kMemory); }
     SpinTime time;
-    time.set(1000, true);
     Spin spin{budget(ProgressPolicy::kAdaptive)};
+};
+
+TEST_F(SpinTimeTest, RowThatSleptTooEarlyMakesTheNextOnesLonger)
+{
+    Ticks now = 1'000'000;
     for (const Ticks expected : {2000u, 4000u, 8000u}) {
-        wait_and_sleep(spin, time, 1'000'000, 50);
-        EXPECT_EQ(time.get(), expected);
+        wait_and_sleep(spin, time, now, 50);
+        EXPECT_EQ(time.get(now), expected);
         EXPECT_EQ(spin.budget().spin, expected);
     }
     for (int i = 0; i < 20; ++i) {
-        wait_and_sleep(spin, time, 1'000'000, 50);
+        wait_and_sleep(spin, time, now, 50);
     }
-    EXPECT_LE(time.get(), SpinTime::kGrowth * 1000);
+    EXPECT_EQ(time.get(now), SpinTime::kGrowth * 1000);
 }
 
-TEST(SpinTime, EventThatCameMuchLaterSetsItBack)
+TEST_F(SpinTimeTest, SleepThatWasWorthItsPriceChangesNothing)
 {
-    SpinTime time;
-    time.set(1000, true);
-    Spin spin{budget(ProgressPolicy::kAdaptive)};
     wait_and_sleep(spin, time, 1'000'000, 50);
-    ASSERT_EQ(time.get(), 2000u);
-    wait_and_sleep(spin, time, 2'000'000, SpinTime::kGrowth * 1000);
-    EXPECT_EQ(time.get(), 1000u);
+    ASSERT_EQ(time.get(1'010'000), 2000u);
+    wait_and_sleep(spin, time, 2'000'000, 10'000);
+    EXPECT_EQ(time.get(2'020'000), 2000u);
 }
 
-TEST(SpinTime, RowThatDidNotSleepSaysNothing)
+TEST_F(SpinTimeTest, EventThatCameMuchLaterSetsItBack)
 {
-    SpinTime time;
-    time.set(1000, true);
-    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    wait_and_sleep(spin, time, 1'000'000, 50);
+    ASSERT_EQ(time.get(1'010'000), 2000u);
+    wait_and_sleep(spin, time, 2'000'000, SpinTime::kGrowth * 1000);
+    EXPECT_EQ(time.get(2'100'000), 1000u);
+}
+
+TEST_F(SpinTimeTest, ItIsForgotten)
+{
+    wait_and_sleep(spin, time, 1'000'000, 50);
+    EXPECT_EQ(time.get(kMemory), 2000u);
+    EXPECT_EQ(time.get(kMemory + 2'000'000), 1000u);
+    spin.restart(kMemory + 2'000'001, time);
+    EXPECT_EQ(spin.budget().spin, 1000u);
+}
+
+TEST_F(SpinTimeTest, RowThatDidNotSleepSaysNothing)
+{
     const Crowd alone;
-    for (Ticks now = 100; now < 5000; now += 100) {   // due to sleep, but whoever asked did not
+    for (Ticks now = 100; now < 1900; now += 100) {   // due to sleep, but whoever asked did not
         static_cast<void>(spin.next(now, 100, alone));
     }
-    spin.restart(5000, time);
-    EXPECT_EQ(time.get(), 1000u);
+    spin.restart(1900, time);
+    EXPECT_EQ(time.get(1900), 1000u);
 }
 
-TEST(SpinTime, SleepOfAContendedThreadSaysNothing)
+TEST_F(SpinTimeTest, SleepOfAContendedThreadSaysNothing)
 {
-    SpinTime time;
-    time.set(1000, true);
-    Spin spin{budget(ProgressPolicy::kAdaptive)};
     Crowd crowd;
     crowd.suspect();
     Ticks now = 0;
@@ -371,16 +386,14 @@ TEST(SpinTime, SleepOfAContendedThreadSaysNothing)
     }
     spin.sleeps();
     spin.restart(now + 10, time);
-    EXPECT_EQ(time.get(), 1000u) << "it makes room for others";
+    EXPECT_EQ(time.get(now), 1000u) << "it makes room for others";
 }
 
-TEST(SpinTime, TimeThatTheUserSetStays)
+TEST_F(SpinTimeTest, TimeThatTheUserSetStays)
 {
-    SpinTime time;
-    time.set(1000, false);
-    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    time.set(1000, 0);
     wait_and_sleep(spin, time, 1'000'000, 50);
-    EXPECT_EQ(time.get(), 1000u);
+    EXPECT_EQ(time.get(1'010'000), 1000u);
 }
 
 }   // namespace
