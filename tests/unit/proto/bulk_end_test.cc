@@ -104,6 +104,14 @@ protected:
     }
     [[nodiscard]] bool completed() { return proto_.next_completion() == &request_; }
 
+    // It still reads the buffer.
+    void waits_for_the_link()
+    {
+        EXPECT_FALSE(completed());
+        link_says(true);
+        EXPECT_TRUE(completed());
+    }
+
     std::vector<std::byte> data_ = std::vector<std::byte>(kBytes);
     Holding transport_{loopback_};
     SendRequest request_;
@@ -127,9 +135,7 @@ TEST_F(BulkEnd, LinkThatCannotForgetItIsWaitedFor)
     asks(0, kBytes);
     has_it(Status::kOk);
     EXPECT_EQ(transport_.asked, 1u);
-    EXPECT_FALSE(completed()) << "the link still reads the buffer";
-    link_says(true);
-    EXPECT_TRUE(completed());
+    waits_for_the_link();
 }
 
 // An error may be said before the packets have come: the link must go on to carry them, or the next one's numbers have a gap.
@@ -137,10 +143,8 @@ TEST_F(BulkEnd, FinThatSaysAnErrorWaitsForTheLink)
 {
     asks(0, kBytes);
     has_it(Status::kTruncated);
+    waits_for_the_link();
     EXPECT_EQ(transport_.asked, 0u);
-    EXPECT_FALSE(completed());
-    link_says(true);
-    EXPECT_TRUE(completed());
 }
 
 // What is on its way for a second grant may be bytes that the receiver had: that it has all says nothing about those packets.
@@ -151,10 +155,8 @@ TEST_F(BulkEnd, FinAfterASecondGrantWaitsForTheLink)
     asks(kBytes / 2, kBytes / 2);
     ASSERT_EQ(transport_.sent, kBytes);
     has_it(Status::kOk);
+    waits_for_the_link();
     EXPECT_EQ(transport_.asked, 0u);
-    EXPECT_FALSE(completed());
-    link_says(true);
-    EXPECT_TRUE(completed());
 }
 
 // The link broke, everything goes again over the next one, and the receiver says that it had all of it before.
@@ -164,10 +166,8 @@ TEST_F(BulkEnd, FinAfterABrokenLinkWaitsForTheNextOne)
     link_breaks();
     ASSERT_EQ(transport_.sent, 2 * kBytes) << "again, from the start";
     has_it(Status::kOk);
+    waits_for_the_link();
     EXPECT_EQ(transport_.asked, 0u);
-    EXPECT_FALSE(completed());
-    link_says(true);
-    EXPECT_TRUE(completed());
 }
 
 }   // namespace
