@@ -82,12 +82,15 @@ void IdleHelpers::call(unsigned n) noexcept
     }
 }
 
-// Keeps callers away for a while, longer each time.
+// Keeps callers away for a while, longer each time. What is found out meanwhile, by another helper or about a call before it, belongs to the same disturbance.
 void IdleHelpers::disturbed() noexcept
 {
+    const Nanos::rep now = clock_.now().time_since_epoch().count();
     const Nanos::rep still = still_for_.load(std::memory_order_relaxed);
-    still_until_.store(clock_.now().time_since_epoch().count() + still, std::memory_order_relaxed);
-    still_for_.store(std::min(still * 2, kStillMost), std::memory_order_relaxed);
+    Nanos::rep until = still_until_.load(std::memory_order_relaxed);
+    if (now >= until && still_until_.compare_exchange_strong(until, now + still, std::memory_order_relaxed)) {
+        still_for_.store(std::min(still * 2, kStillMost), std::memory_order_relaxed);
+    }
 }
 
 // Up to `n` threads in all. A second caller does not wait for the first one to be done with it.

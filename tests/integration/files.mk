@@ -2,8 +2,11 @@
 # Copyright (c) 2026 the Linnet authors
 # integration: MPI programs over the installed component; make installcheck
 
-integration_tests += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh
-dist_check_SCRIPTS += integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh
+integration_scripts = integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh integration/deaths.sh
+integration_tests += $(integration_scripts)
+dist_check_SCRIPTS += $(integration_scripts)
+# How soon a job ends is judged when nothing else runs here.
+integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh,$(filter %.sh,$(integration_tests))))
 EXTRA_DIST += \
     integration/run_mpi.py \
     integration/mpi/buffered.c \

@@ -12,4 +12,4 @@ trap 'exit 1' INT TERM
 results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_in_the_lab.tsv}
 # shellcheck disable=SC2086  # two words, or none
 "${PYTHON:-python3}" "$top_srcdir/tests/integration/run_mpi.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" \
-    --build "${top_builddir:?}/tests/integration/lab" $results
+    --clocked without --build "${top_builddir:?}/tests/integration/lab" $results

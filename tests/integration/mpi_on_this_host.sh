@@ -7,4 +7,4 @@ set -u
 results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_on_this_host.tsv}
 # shellcheck disable=SC2086  # two words, or none
 exec "${PYTHON:-python3}" "${top_srcdir:?}/tests/integration/run_mpi.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" \
-    --build "${top_builddir:?}/tests/integration/here" $results
+    --clocked without --build "${top_builddir:?}/tests/integration/here" $results

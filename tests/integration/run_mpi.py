@@ -395,6 +395,8 @@ def parse(argv):
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
     parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
+    parser.add_argument("--clocked", choices=("only", "without"),
+                        help="only the cases judged by how soon they end, for which nothing else should run here, or all the others (default: both)")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("--cut", type=float, default=0.0, metavar="SECONDS",
                         help="with --lab: cut all TCP connections of the program on host h1 every so often; nothing may be lost or doubled")
@@ -412,9 +414,10 @@ def parse(argv):
 
 
 def is_meant(case, args):
+    right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
     right_place = not (case.here and args.lab) and not (case.apart and not args.lab)
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
-    return right_place and right_stack and (args.full or not case.full) and re.search(args.select, case.name)
+    return right_time and right_place and right_stack and (args.full or not case.full) and re.search(args.select, case.name)
 
 
 def main(argv):

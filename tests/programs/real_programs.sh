@@ -18,4 +18,4 @@ exec_programs() {
     "${PYTHON:-python3}" "$top_srcdir/tests/programs/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" \
         --build "${top_builddir:?}/tests/programs/jobs" $results "$@"
 }
-if [ -n "$what" ]; then exec_programs "$what"; else exec_programs --pml both; fi
+if [ -n "$what" ]; then exec_programs "$what" --clocked without; else exec_programs --pml both; fi

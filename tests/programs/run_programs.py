@@ -341,6 +341,8 @@ def parse(argv):
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter; may be repeated")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit but that for the end of a killed job")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
+    parser.add_argument("--clocked", choices=("only", "without"),
+                        help="only the jobs judged by how soon they end, for which nothing else should run here, or all the others (default: both)")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
@@ -353,7 +355,8 @@ def main(argv):
     args = parse(argv)
     stacks = ("ob1", "linnet") if args.pml == "both" else (args.pml,)
     cases = [case for pml in stacks for case in cases_of(pml) if (not args.quick or case.name in QUICK) and
-             (args.lab or not case.place.per_host) and re.search(args.select, case.name)]
+             (args.lab or not case.place.per_host) and (args.clocked is None or (args.clocked == "only") == (case.killed or case.watched)) and
+             re.search(args.select, case.name)]
     if args.list:
         print("\n".join(f"{case.name} ({case.pml})" for case in cases))
         return 0
