@@ -211,6 +211,12 @@ TimePoint Machine::last_heard(ConnectionId id) const noexcept
     return c != nullptr ? c->heard : TimePoint{};
 }
 
+Nanos Machine::unanswered(ConnectionId id, TimePoint now) const noexcept
+{
+    const Connection* const c = get(id);
+    return c != nullptr && c->asked < now ? now - c->asked : Nanos{0};
+}
+
 bool Machine::all_acked(ConnectionId id) const noexcept
 {
     const Connection* const c = get(id);

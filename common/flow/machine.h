@@ -146,6 +146,8 @@ public:
     void close(ConnectionId id) noexcept;
     [[nodiscard]] Event take_back(ConnectionId id) noexcept;   // kNone: the connection is gone
     [[nodiscard]] TimePoint last_heard(ConnectionId id) const noexcept;
+    // How long ago the first probe left after which nothing came from the peer; zero: none did.
+    [[nodiscard]] Nanos unanswered(ConnectionId id, TimePoint now) const noexcept;
     [[nodiscard]] std::size_t connections() const noexcept { return live_; }
 
     // ---- sending ----

@@ -179,6 +179,7 @@ wire::FrameHead Machine::reset(const wire::FrameHead& frame) noexcept
 void Machine::take_head(Connection& c, const wire::FrameHead& h, TimePoint now) noexcept
 {
     c.heard = now;
+    c.asked = TimePoint::max();
     c.peer_polls = (h.flags.get() & wire::frame_flag::kPolling) != 0;
     const Stamp stamp = h.stamp.get();
     if (!c.stamp_known || before(c.peer_stamp, stamp) || now - c.peer_stamp_at > std::chrono::seconds{60}) {

@@ -122,8 +122,9 @@ void Machine::run_connection(Connection& c, TimePoint now) noexcept
     if (c.keep_at <= now) {
         if (now - c.heard >= config_.timing.keep_alive) {
             c.probe_owed = true;
+            c.asked = std::min(c.asked, now);
             want_control(c);
-            c.keep_at = now + config_.timing.keep_alive;
+            c.keep_at = now + std::min(config_.timing.keep_alive, config_.timing.ask_again);
         } else {
             c.keep_at = c.heard + config_.timing.keep_alive;
         }
@@ -155,6 +156,7 @@ void Machine::restart_probe(Connection& c, TimePoint now) noexcept
 void Machine::probe_due(Connection& c, TimePoint now) noexcept
 {
     ++stats_.timeouts;
+    c.asked = std::min(c.asked, now);
     bool data = false;
     if (c.lane != nullptr && c.lane->tx.outstanding()) {
         c.lane->tx.probe();

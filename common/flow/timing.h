@@ -21,7 +21,8 @@ struct Timing {
     Nanos ack_delay{std::chrono::microseconds{50}};        // an acknowledgement waits this long for a frame to ride on
     Nanos reorder_floor{std::chrono::microseconds{20}};    // frames of one path overtake each other by less
     Nanos idle_return{std::chrono::milliseconds{10}};      // unused credit goes back after this
-    Nanos keep_alive{std::chrono::seconds{10}};            // of silence; 0: never
+    Nanos keep_alive{std::chrono::seconds{10}};            // of silence, after which the peer is asked whether it is there; 0: never
+    Nanos ask_again{std::chrono::milliseconds{500}};       // while it does not answer that
 };
 
 class RttEstimate {

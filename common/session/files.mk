@@ -17,5 +17,6 @@ liblinnet_session_la_SOURCES = \
     session/session.h \
     session/session_layer.cc \
     session/session_layer.h \
-    session/session_open.cc
+    session/session_open.cc \
+    session/session_retry.cc
 EXTRA_DIST += session/README.md

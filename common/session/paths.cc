@@ -11,6 +11,8 @@
 namespace linnet::session {
 
 namespace {
+// A peer that lost its core, or computes without an event thread, is silent for less.
+constexpr Nanos kAskElsewhere = std::chrono::seconds{2};
 // Shorter transfers are over before the link could have shown what it can.
 constexpr std::uint64_t kWorthTiming = 64u << 10;
 // A peer that sent bulk data so recently is a sender too, and with two senders one of them chooses.
@@ -75,7 +77,7 @@ void SessionLayer::find_paths(Session& s) noexcept
 void SessionLayer::find_lane_paths(Session& s) noexcept
 {
     Port* const lane = s.links_[0].port;
-    if (!config_.choose_paths || !lane->transport().caps().separate_bulk || is_near(s)) {
+    if (!lane->transport().caps().separate_bulk || is_near(s)) {
         return;
     }
     std::array<Port*, model::LaneChoice::kMost> found{lane};
@@ -87,7 +89,7 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
     for (unsigned i = 0; s.lane_paths_ != nullptr && i < count; ++i) {
         s.lane_paths_->ports[s.lane_paths_->choice.add(expected_of(*found[i]))] = found[i];
     }
-    s.lane_choice_.store(s.lane_paths_ != nullptr && self_.endpoint_id.get() < s.endpoint_id(), std::memory_order_relaxed);
+    s.lane_choice_.store(config_.choose_paths && s.lane_paths_ != nullptr && self_.endpoint_id.get() < s.endpoint_id(), std::memory_order_relaxed);
 }
 
 // ---- what it means for the lane ----
@@ -232,6 +234,47 @@ void SessionLayer::move_failed(Session& s, LinkRole role, std::string_view why) 
         s.paths_->choice.failed(s.paths_->index_of(move.port), now);
     }
     move.port = nullptr;
+}
+
+// An attempt of ours to move a link. Nobody listens where the link was once: it moved away from there meanwhile, and the process is dead.
+bool SessionLayer::move_ended(Session& s, Port& port, LinkId id, LinkRole role, Status why, std::string_view text) noexcept
+{
+    {
+        MutexLock guard{s.lock};
+        const OwnAttempt own = find_attempt(s, port, id, role);
+        if (!own.moves) {
+            return false;
+        }
+        const bool dead = why == Status::kRefused && !*own.said_hello && was_up_over(s, port);
+        move_failed(s, role, text);
+        if (!dead) {
+            return true;
+        }
+    }
+    end_session(s, Status::kPeerDown, text, closing_.load(std::memory_order_relaxed) ? Ending::kQuiet : Ending::kLost);
+    return true;
+}
+
+// The lane goes where nobody is told when the peer's process ends, and the peer owes an answer: a transport that would be told is asked for the lane. It
+// finds the process gone, or it carries the lane from now on, or it hears nothing either: then the lane stays.
+void SessionLayer::ask_elsewhere(Session& s, TimePoint now) noexcept
+{
+    const LinkState& link = s.links_[static_cast<int>(LinkRole::kLane)];
+    if (s.lane_paths_ == nullptr || !s.lane_up() || closing_.load(std::memory_order_relaxed)) {
+        return;
+    }
+    LanePaths& p = *s.lane_paths_;
+    if (p.move.port != nullptr || link.port->caps().told_of_death || link.port->transport().unanswered(link.id) < kAskElsewhere) {
+        return;
+    }
+    for (unsigned i = 0; i < p.choice.paths(); ++i) {
+        if (p.ports[i]->caps().told_of_death) {
+            if (!begin_move(s, LinkRole::kLane, p.move, *p.ports[i], now)) {
+                p.choice.failed(i, now);
+            }
+            return;
+        }
+    }
 }
 
 // The lane is up, wherever, and whoever opened it.

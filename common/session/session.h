@@ -71,6 +71,7 @@ struct LinkState {
     wire::RejectReason reason{};
     unsigned failures{0};          // attempts in a row that came to nothing
     std::string last_failure;      // what the latest of them said
+    std::string refused;           // what the transport said that found nobody listening, since the link was up; empty: none did
     std::uint32_t proposed{0};     // newest epoch number that we proposed
     LinkEpoch epoch;               // newest link that both sides agreed to open
     bool nobody{false};            // every transport that reaches it said at once that no such process is there
@@ -148,6 +149,7 @@ private:
     std::array<char, kLabelBytes> label_ LINNET_GUARDED_BY(lock){};   // what the host calls it; empty: nothing
     bool by_address_ LINNET_GUARDED_BY(lock) = false;
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
+    std::uint32_t was_up_over_ LINNET_GUARDED_BY(lock) = 0;   // a bit for each port, by its place in the layer
     LinkState links_[2] LINNET_GUARDED_BY(lock);
     std::unique_ptr<Paths> paths_ LINNET_GUARDED_BY(lock);         // null: nothing to choose
     std::unique_ptr<LanePaths> lane_paths_ LINNET_GUARDED_BY(lock);

@@ -527,7 +527,7 @@ unsigned SessionLayer::send_delayed_acks(TimePoint now) noexcept
     return events;
 }
 
-void SessionLayer::check_silence() noexcept
+void SessionLayer::check_silence(TimePoint now) noexcept
 {
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session* s = find(PeerId{i});
@@ -539,6 +539,7 @@ void SessionLayer::check_silence() noexcept
         {
             MutexLock guard{s->lock};
             waiting = s->links_[0].phase == LinkState::Phase::kUp && !s->all_acked();
+            ask_elsewhere(*s, now);
             leftover = s->acked_ != s->ack_heard_.load(std::memory_order_relaxed);
         }
         if (leftover) {   // too few to be handed back when they were acknowledged
@@ -577,7 +578,7 @@ unsigned SessionLayer::poll(unsigned) noexcept
     events += retry_links(now);
     if (now >= silence_due_) {
         silence_due_ = now + kSilenceCheck;
-        check_silence();
+        check_silence(now);
     }
     return events;
 }

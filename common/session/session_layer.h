@@ -214,7 +214,10 @@ private:
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] bool bulk_elsewhere(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
-    void link_failed(Session& s, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
+    void link_failed(Session& s, const Port& port, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
+    // The bit of Session::was_up_over_.
+    [[nodiscard]] std::uint32_t bit_of(const Port& port) const noexcept;
+    [[nodiscard]] bool was_up_over(const Session& s, const Port& port) const noexcept LINNET_REQUIRES(s.lock) { return (s.was_up_over_ & bit_of(port)) != 0; }
     // A link that is up, or was until now, has been of use.
     [[nodiscard]] bool is_good(const Session& s, const LinkState& link) const noexcept;
     void link_lost(Session& s, Port& port, LinkRole role) noexcept LINNET_EXCLUDES(s.lock);
@@ -249,6 +252,9 @@ private:
     void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void tell_lane(Session& s, const Port& port, bool moved, bool again, std::uint32_t resent) noexcept LINNET_EXCLUDES(s.lock);
+    void ask_elsewhere(Session& s, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    // False: the link or attempt that ended is another one.
+    [[nodiscard]] bool move_ended(Session& s, Port& port, LinkId id, LinkRole role, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     TimePoint check_move(Session& s, LinkRole role, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);
     // Our attempt `id`: the ordinary one of the link, or the one that moves it. Null: neither, any more.
     struct OwnAttempt {
@@ -287,7 +293,7 @@ private:
     unsigned send_wanted_acks() noexcept;
     unsigned send_delayed_acks(TimePoint now) noexcept;
     unsigned retry_links(TimePoint now) noexcept;
-    void check_silence() noexcept;
+    void check_silence(TimePoint now) noexcept;
     // How a session ends: lost (an error for people); quietly (closing); by the peer's goodbye, whose acknowledgement may still be on its way.
     enum class Ending : std::uint8_t { kLost, kQuiet, kDeparted };
     void end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept LINNET_EXCLUDES(s.lock);
@@ -314,6 +320,9 @@ private:
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
 
+    static constexpr Nanos kRetryMax = std::chrono::milliseconds{500};
+    // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
+    static constexpr Nanos kGrace = std::chrono::seconds{1};
     static constexpr Nanos kNear = std::chrono::microseconds{1};
     static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
     static constexpr std::size_t kHoldBytes = 64u << 10;

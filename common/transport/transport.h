@@ -46,6 +46,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     std::size_t first_fragment{SIZE_MAX};   // more of a long message goes better as bulk data than with its announcement
     std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
     bool at_once{false};          // takes LanePacket::at_once, of up to kAtOnceMax bytes of payload
+    bool told_of_death{false};    // the system says when the process of the other side is gone, and that nobody listens where it did
 };
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded. Both spans are borrowed until the packet is acknowledged or its
@@ -195,6 +196,10 @@ public:
     // Copies `bytes` at `address` of the peer's memory, which it offered, to `to`. Token held, also from inside a sink call. kOk: all is there. Else
     // what `to` holds now means nothing, and it must come in another way: kUnsupported, kPeerDown, kIo.
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
+
+    // For how long the peer of this link has left a question of ours without any answer; zero: none is open, or caps().told_of_death. Token held, and
+    // perhaps a lock of the sink's.
+    [[nodiscard]] virtual Nanos unanswered(LinkId) noexcept { return Nanos{0}; }
 
     // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through
     // on_bulk_sent(ok = false) first and a packet in landing through on_packet_end/on_bulk_end(ok = false). Token held.

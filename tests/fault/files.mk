@@ -7,6 +7,7 @@ check_LTLIBRARIES += libtestsim.la
 libtestsim_la_SOURCES = \
     support/session_node.cc \
     support/session_node.h \
+    support/sim_net.cc \
     support/sim_transport.cc \
     support/sim_transport.h \
     support/sim_world.h

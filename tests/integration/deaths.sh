@@ -24,9 +24,9 @@ here() { clocked integration/run_mpi.py $component "$@"; }
 
 here
 "$lab" up -n "$name" --hosts 2 || exit $?
-here --lab "$name"
-here --lab "$name" --transports udp -k 'kill recv'
-here --lab "$name" --transports shm,eth -k 'kill recv'   # frames do not lead back to the host that they came from
+here --lab "$name" --label "two hosts"
+here --lab "$name" --label "two hosts" --transports udp -k 'kill recv'
+here --lab "$name" --label "two hosts" --transports shm,eth -k 'kill recv'   # frames do not lead back to the host that they came from
 if [ -e "${LINNET_TEST_OFI_DIR:?}/liblinnet-fi.so" ] && ompi_info 2>/dev/null | grep -q 'MCA mtl: ofi'; then
     clocked integration/run_mpi.py --pml ofi --provider-dir "$LINNET_TEST_OFI_DIR" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" -k 'kill recv'
 else

@@ -128,7 +128,7 @@ CASES = [
     # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
     *(Case("death", f"kill {work} survive", only="linnet", options="--enable-recovery", survives=True, seconds=60,
            expect=r"(?s)\A(?=.*linnet: peer rank 1\b[^\n]* is lost)(?=.*ok death)")
-      for work in ("recv", "send", "collective")),
+      for work in ("recv", "send", "collective", "pingpong")),
 ]
 
 
@@ -417,6 +417,8 @@ def is_meant(case, args):
     right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
     right_place = not (case.here and args.lab) and not (case.apart and not args.lab)
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
+    if case.survives and args.transports.split(",")[-1] == "eth":   # which is told of no death, nor has one to ask
+        return False
     return right_time and right_place and right_stack and (args.full or not case.full) and re.search(args.select, case.name)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// SimNet and SimTransport.
+// SimTransport.
 #include "support/sim_transport.h"
 
 #include <algorithm>
@@ -16,156 +16,8 @@ constexpr std::size_t kHeadBytes = sizeof(wire::PacketHead);
 static_assert(sizeof(wire::BulkHead) == kHeadBytes);
 }   // namespace
 
-// ---- the net ----
-
-void SimNet::push(End& from, const std::byte* bytes, std::size_t n)
-{
-    const auto delay = Nanos{static_cast<std::int64_t>(below(static_cast<std::uint64_t>(faults.delay_max.count()) + 1))};
-    from.last_at = std::max(from.last_at, clock_.now() + delay);
-    from.in_flight += n;
-    if (!from.wire.empty() && from.wire.back().at == from.last_at) {
-        from.wire.back().bytes.insert(from.wire.back().bytes.end(), bytes, bytes + n);
-        return;
-    }
-    from.wire.push_back({from.last_at, {bytes, bytes + n}});
-}
-
-// Moves borrowed bytes into the stream as far as the window allows.
-void SimNet::flush(End& from)
-{
-    while (!from.unsent.empty()) {
-        Borrowed& b = from.unsent.front();
-        const std::size_t n = std::min(b.left, faults.window > from.in_flight ? faults.window - from.in_flight : 0);
-        if (b.left != 0 && n == 0) {
-            return;
-        }
-        if (n != 0) {
-            push(from, b.at, n);
-        }
-        b.at += n;
-        b.left -= n;
-        if (b.left != 0 || b.bulk) {
-            return;   // the end of a bulk packet is told by the poller
-        }
-        from.unsent.pop_front();
-    }
-}
-
-// This side of the connection is gone: what flies towards it is lost, and the other side will notice.
-void SimNet::sever(Conn& c, int side)
-{
-    End& mine = c.end[side];
-    End& other = c.end[1 - side];
-    mine.stage = Stage::kGone;
-    other.wire.clear();
-    other.in_flight = 0;
-    if (other.stage != Stage::kGone && other.break_at == TimePoint::max()) {
-        other.left = faults.tells_close && other.stage == Stage::kUp;
-        other.eof = chance(0.5);   // an orderly end lets what was sent before come through, a reset does not
-        other.break_at = other.eof ? std::max(mine.last_at, clock_.now()) : clock_.now() + Nanos{static_cast<std::int64_t>(below(1'000'000))};
-    }
-}
-
-SimTransport* SimNet::listener_at(const wire::EndpointName& name)
-{
-    for (SimTransport* t : transports_) {
-        if (!t->dead_ && t->sink_ != nullptr && t->port_ == name.port.get()) {
-            return t;
-        }
-    }
-    return nullptr;
-}
-
-bool SimNet::break_any()
-{
-    const std::lock_guard guard{lock_};
-    std::vector<Conn*> live;
-    for (auto& c : conns_) {
-        if (c->end[0].stage != Stage::kGone || c->end[1].stage != Stage::kGone) {
-            live.push_back(c.get());
-        }
-    }
-    if (live.empty()) {
-        return false;
-    }
-    Conn& c = *live[below(live.size())];
-    const auto soon = [&] { return clock_.now() + Nanos{static_cast<std::int64_t>(below(2'000'000))}; };
-    const std::uint64_t how = below(4);   // side 0, side 1, both at once, both at different times
-    const TimePoint at = soon();
-    for (int side = 0; side < 2; ++side) {
-        if (how == 2 || how == 3 || how == static_cast<std::uint64_t>(side)) {
-            c.end[side].break_at = std::min(c.end[side].break_at, how == 3 ? soon() : at);
-            c.end[side].eof = false;
-        }
-    }
-    return true;
-}
-
-void SimNet::break_all(SimTransport& of, LinkRole role)
-{
-    const std::lock_guard guard{lock_};
-    for (auto& c : conns_) {
-        for (End& e : c->end) {
-            if (e.owner == &of && e.stage != Stage::kGone && e.role == role) {
-                e.break_at = clock_.now();
-                e.eof = false;
-            }
-        }
-    }
-}
-
-bool SimNet::references(const void* bytes, std::size_t size)
-{
-    const std::lock_guard guard{lock_};
-    const auto* from = static_cast<const std::byte*>(bytes);
-    for (auto& c : conns_) {
-        for (const End& e : c->end) {
-            for (const Borrowed& b : e.unsent) {
-                if (e.stage != Stage::kGone && b.left != 0 && b.at < from + size && from < b.at + b.left) {
-                    return true;
-                }
-            }
-        }
-    }
-    return false;
-}
-
-TimePoint SimNet::next_event()
-{
-    const std::lock_guard guard{lock_};
-    TimePoint next = TimePoint::max();
-    for (auto& c : conns_) {
-        for (const End& e : c->end) {
-            if (e.stage == Stage::kGone) {
-                continue;
-            }
-            next = std::min(next, e.break_at);
-            if (e.stage == Stage::kConnecting) {
-                next = std::min(next, e.due);
-            }
-            if (!e.wire.empty()) {
-                next = std::min(next, e.wire.front().at);
-            }
-            if (!e.unsent.empty() && e.in_flight < faults.window) {
-                next = clock_.now();
-            }
-        }
-    }
-    return next;
-}
-
-std::size_t SimNet::links_up(LinkRole role)
-{
-    const std::lock_guard guard{lock_};
-    return static_cast<std::size_t>(std::count_if(conns_.begin(), conns_.end(), [role](const auto& c) {
-        return c->end[0].stage == Stage::kUp && c->end[1].stage == Stage::kUp && c->end[0].role == role;
-    }));
-}
-
-// ---- the transport ----
-
 SimTransport::SimTransport(SimNet& net, std::uint16_t port, bool separate_bulk)
-    : net_{net}, caps_{"sim", 1u << 20, separate_bulk, false, Nanos{2000}, 1.0}, port_{port}
+    : net_{net}, caps_{"sim", 1u << 20, separate_bulk, false, Nanos{2000}, 1.0, SIZE_MAX, 0, false, true}, port_{port}
 {
     net_.transports_.push_back(this);
 }
@@ -220,7 +72,7 @@ Result<LinkId> SimTransport::connect(PeerId peer, LinkRole role, const wire::End
     const auto delay = Nanos{1 + static_cast<std::int64_t>(net_.below(static_cast<std::uint64_t>(f.delay_max.count()) + 1))};
     e.due = net_.clock_.now() + delay;
     SimTransport* const to = net_.listener_at(name);
-    if (net_.chance(f.timed_out)) {
+    if (net_.chance(f.timed_out) || (to == nullptr && net_.silent_since_ != TimePoint::max())) {
         e.outcome = Status::kTimedOut;
         e.due += std::chrono::seconds{1};
     } else if (net_.chance(f.unreachable)) {
@@ -308,6 +160,14 @@ Status SimTransport::send_bulk(LinkId link, const wire::BulkHead& head, std::spa
     }
     e.tell_writable = true;
     return Status::kInProgress;
+}
+
+// (Whatever is up is waited for.)
+Nanos SimTransport::unanswered(LinkId link) noexcept
+{
+    const std::lock_guard guard{net_.lock_};
+    const bool silent = net_.silent_since_ != TimePoint::max() && find(link).conn != nullptr;
+    return silent && !caps_.told_of_death ? net_.clock_.now() - net_.silent_since_ : Nanos{0};
 }
 
 void SimTransport::drop(LinkId link) noexcept
@@ -512,7 +372,7 @@ void SimTransport::read_some(Conn& c, int side)
     const std::lock_guard guard{net_.lock_};
     End& from = c.end[1 - side];
     End& e = c.end[side];
-    std::size_t room = 1 + net_.below(net_.faults.read_max);
+    std::size_t room = net_.silent_since_ == TimePoint::max() ? 1 + net_.below(net_.faults.read_max) : 0;
     const TimePoint now = net_.clock_.now();
     while (room != 0 && !from.wire.empty() && from.wire.front().at <= now) {
         std::vector<std::byte>& piece = from.wire.front().bytes;

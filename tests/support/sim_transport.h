@@ -46,6 +46,8 @@ public:
     bool break_any();
     // Break all connections of one endpoint, that have this role.
     void break_all(SimTransport& of, LinkRole role);
+    // From now on nothing arrives and nobody is told of an end; links stay up. With false, what was sent meanwhile comes, and ends are told.
+    void fall_silent(bool silent = true);
     // Any transport holds pointers into these bytes.
     [[nodiscard]] bool references(const void* bytes, std::size_t size);
     // When the next byte, break or end of an attempt is due.
@@ -110,6 +112,7 @@ private:
     std::mt19937_64 random_;
     std::vector<SimTransport*> transports_;
     std::deque<std::unique_ptr<Conn>> conns_;   // guarded by lock_, also the unsent and wire members of all ends
+    TimePoint silent_since_{TimePoint::max()};
     std::uint64_t packets_sent_{0};
     std::uint64_t next_id_{1};
 };
@@ -127,11 +130,13 @@ public:
         caps_.latency = latency;
         caps_.bytes_per_ns = bytes_per_ns;
     }
+    void told_of_death(bool told) { caps_.told_of_death = told; }   // likewise
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return name.port.get() != 0; }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    [[nodiscard]] Nanos unanswered(LinkId link) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
     unsigned poll(unsigned budget) noexcept override;

@@ -129,6 +129,18 @@ Result<LinkId> FrameTransport::connect(PeerId peer, LinkRole role, const wire::E
     return id;
 }
 
+Nanos FrameTransport::unanswered(LinkId id) noexcept
+{
+    RoleScope token{token_};
+    const Link* const link = links_.find(id);
+    if (link == nullptr || link->connection.value == 0) {
+        return Nanos{0};
+    }
+    Channel& ch = channel_of(*link);
+    MutexLock lock{ch.lock};
+    return ch.machine->unanswered(link->connection, clock_.now());
+}
+
 void FrameTransport::drop(LinkId id) noexcept
 {
     RoleScope token{token_};

@@ -56,6 +56,7 @@ public:
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] bool bulk_over(LinkId link, const void* cookie) noexcept override;
+    [[nodiscard]] Nanos unanswered(LinkId link) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 

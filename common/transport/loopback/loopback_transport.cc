@@ -21,6 +21,7 @@ constexpr TransportCaps kCaps{
     .direct_links = true,
     .latency = Nanos{100},
     .bytes_per_ns = 10.0,
+    .told_of_death = true,
 };
 
 void copy_into(const Landing& landing, std::span<const std::byte> payload) noexcept

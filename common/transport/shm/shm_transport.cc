@@ -32,6 +32,7 @@ constexpr TransportCaps kCaps{
     .latency = Nanos{300},
     .bytes_per_ns = 8.0,
     .at_once = true,
+    .told_of_death = true,
 };
 
 }   // namespace

@@ -34,6 +34,7 @@ constexpr TransportCaps kCaps{
     .direct_links = false,
     .latency = Nanos{4500},
     .bytes_per_ns = 3.0,
+    .told_of_death = true,
 };
 
 }   // namespace

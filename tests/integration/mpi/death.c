@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
 /* death.c: rank 1 is killed, or ends the job, while all are at work; nothing may hang, and somebody says which rank it was. */
-/* usage: death [kill|abort|exit] [recv|send|collective|rma] [survive]
+/* usage: death [kill|abort|exit] [recv|send|collective|rma|pingpong] [survive]
  * survive: errors are returned. The survivors' operations with rank 1 must end with one; each then says "ok death", where the launcher lets them
  * (mpirun --enable-recovery). Otherwise errors are fatal, as they come. */
 #include "mpi_check.h"
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-enum { BEFORE = 20 /* turns of the work before it dies */, WORDS = 20000 };
+enum { BEFORE = 20 /* turns of the work before it dies */, WORDS = 20000, KNOWN_WITHIN = 20 /* seconds, far less than silence_timeout */ };
 
 static const char *how = "kill", *work = "recv";
 static int survive;
@@ -64,6 +64,14 @@ static int send(int *data)
     return MPI_Send(data, WORDS, MPI_INT, 1, 2, MPI_COMM_WORLD);
 }
 
+/* Of ranks 0 and 1. */
+static int pingpong(int value)
+{
+    int rc = check_rank == 0 ? MPI_Send(&value, 1, MPI_INT, 1, 3, MPI_COMM_WORLD) : MPI_SUCCESS;
+    rc = rc == MPI_SUCCESS ? MPI_Recv(&value, 1, MPI_INT, 1 - check_rank, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE) : rc;
+    return rc == MPI_SUCCESS && check_rank == 1 ? MPI_Send(&value, 1, MPI_INT, 0, 3, MPI_COMM_WORLD) : rc;
+}
+
 static int one_sided(MPI_Win win, int *data, int turn)
 {
     bool fenced = turn % 2 != 0;
@@ -84,6 +92,8 @@ int main(int argc, char **argv)
     how = argc > 1 ? argv[1] : how;
     work = argc > 2 ? argv[2] : work;
     survive = argc > 3;
+    /* Many short messages bring the lane to raw Ethernet, where nobody tells of a death. */
+    int before = strcmp(work, "pingpong") == 0 ? 1000 * BEFORE : BEFORE;
     memset(data, 0, sizeof(int) * WORDS);
     if (strcmp(work, "rma") == 0) {
         MPI_Win_allocate(sizeof(int) * WORDS, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
@@ -94,12 +104,14 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double from = 0.0;
     for (int turn = 0; rc == MPI_SUCCESS; ++turn) {
-        if (turn == BEFORE && check_rank == 1) {
+        if (turn == before && check_rank == 1) {
             die();
         }
         from = now(CLOCK_MONOTONIC);
         if (strcmp(work, "recv") == 0) {
             rc = receive(turn);
+        } else if (strcmp(work, "pingpong") == 0) {
+            rc = pingpong(turn);
         } else if (strcmp(work, "send") == 0) {
             rc = send(data);
         } else if (strcmp(work, "rma") == 0) {
@@ -110,6 +122,7 @@ int main(int argc, char **argv)
     }
     MPI_Error_class(rc, &class);
     CHECK(class == MPI_ERR_OTHER || class == MPI_ERR_INTERN);
+    CHECK(now(CLOCK_MONOTONIC) - from < KNOWN_WITHIN);
     printf("ok death %s %s: rank %d after %.1f s\n", how, work, check_rank, now(CLOCK_MONOTONIC) - from);
     fflush(stdout);
     _exit(0);   /* there is nobody to finalize with */

@@ -177,6 +177,24 @@ TEST_F(Paths, LaneBeginsWithTcpAndMovesToRawEthernetByItself)
     EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
 }
 
+TEST_F(Paths, LaneThatIsNotHeardGoesOnOverTcp)
+{
+    open({{"transports", "auto"}});
+    message(0, 8);
+    ASSERT_TRUE(until_lane_moves_to("eth_tx_bytes", 8, 20s));
+    const std::uint64_t moves = ends_[0]->counter("path_moves");
+    const std::uint64_t carried = ends_[0]->counter("tcp_tx_bytes");
+    ASSERT_TRUE(tc("class add dev eth0 parent 1: classid 1:30 htb rate 8bit ceil 8bit burst 1 cburst 1"));
+    ASSERT_TRUE(tc("filter add dev eth0 parent 1: protocol 0x88b5 u32 match u32 0 0 flowid 1:30"));
+    for (unsigned i = 0; i < 4; ++i) {   // the first may leave still
+        message(0, 8);
+        message(1, 8);
+    }
+    EXPECT_GT(ends_[0]->counter("path_moves"), moves);
+    EXPECT_GT(ends_[0]->counter("tcp_tx_bytes"), carried);
+    EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+}
+
 TEST_F(Paths, ManyProcessesOnAHostLeaveRawEthernetAlone)
 {
     open({{"transports", "auto"}, {"local_ranks", "9"}, {"expected_peers", "18"}});

@@ -469,6 +469,36 @@ TEST_F(MachineTest, SilentPeerIsAskedWhetherItIsThere)
     EXPECT_GE(b->machine.last_heard(b->lane), sim.now - 15s);
 }
 
+TEST_F(MachineTest, TellsForHowLongAQuestionHasBeenOpen)
+{
+    join();
+    sim.run([] { return false; }, 25s);
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now), Nanos{0}) << "all was answered";
+    const auto alone = a->machine.add({}, sim.now);   // with nobody on the other side
+    ASSERT_TRUE(alone.ok());
+    a->machine.connect(*alone, 1, 1, sim.now);
+    EXPECT_EQ(a->machine.unanswered(*alone, sim.now + 9s), Nanos{0});
+    const TimePoint asked = sim.now + 10s;
+    a->machine.run(asked);
+    EXPECT_EQ(a->machine.unanswered(*alone, asked + 2s), 2s);
+    EXPECT_LE(a->machine.next_timer(), asked + 500ms) << "the question may have been lost";
+    a->machine.run(asked + 500ms);
+    EXPECT_EQ(a->machine.unanswered(*alone, asked + 2s), 2s);
+}
+
+TEST_F(MachineTest, WhatIsNotAcknowledgedIsAQuestion)
+{
+    join();
+    EXPECT_TRUE(a->machine.write_lane(a->lane, {}, std::array<std::byte, 8>{}));
+    std::array<TxFrame, 4> frames;
+    ASSERT_EQ(a->machine.produce(sim.now, frames), 1u);   // and lost
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now), Nanos{0});
+    a->machine.run(sim.now + 100ms);
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now + 1100ms), 1s);
+    a->machine.run(sim.now + 500ms);
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now + 1100ms), 1s) << "since it was asked first";
+}
+
 TEST(MachineSizes, IdlePeerCostsLittle)
 {
     EXPECT_LE(sizeof(Connection) + sizeof(Lane), 2048u);

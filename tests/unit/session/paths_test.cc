@@ -418,6 +418,117 @@ TEST_F(LanesTest, LaneWhoseQuickTransportBreaksComesBackAndGoesThereAgain)
     EXPECT_TRUE(lane_on_second());
 }
 
+// ---- a lane that is not told when the process of the other side is gone ----
+
+class SilentLanesTest : public LanesTest {
+protected:
+    SilentLanesTest()
+    {
+        for (auto& t : second) {
+            t->told_of_death(false);
+        }
+        pingpong(8, 2000);
+        EXPECT_TRUE(lane_on_second());
+    }
+    void b_dies()
+    {
+        other.fall_silent();
+        second[1]->kill();
+        b->transport.kill();
+        departed = true;
+    }
+};
+
+TEST_F(SilentLanesTest, DeathIsFoundOutWhereOneIsTold)
+{
+    b_dies();
+    const TimePoint died = world.clock.now();
+    ASSERT_TRUE(run_until([this] { return to_b->downs == 1; }));
+    EXPECT_LT(world.clock.now() - died, 4s);
+    EXPECT_EQ(to_b->down_why, Status::kPeerDown);
+    ASSERT_EQ(a->lines().size(), 1u);
+    EXPECT_NE(a->lines()[0].find("is lost"), std::string::npos) << a->lines()[0];
+}
+
+TEST_F(SilentLanesTest, LaneOfAPeerThatIsThereGoesOnWhereItIsHeard)
+{
+    other.fall_silent();
+    a->send(*to_b, 100);
+    b->send(*to_a, 100);
+    EXPECT_TRUE(drained());
+    EXPECT_FALSE(lane_on_second());
+    EXPECT_EQ(lanes(), 1u);
+}
+
+TEST_F(SilentLanesTest, StoppedPeerIsNotLost)
+{
+    other.fall_silent();
+    world.net.faults.hang = 1;   // the system lets us in, and nobody comes
+    a->send(*to_b, 100);
+    run_for(60s);
+    EXPECT_EQ(to_b->downs, 0);
+    for (const SessionNode* const n : {a, b}) {
+        ASSERT_EQ(n->lines().size(), 1u);
+        EXPECT_NE(n->lines()[0].find("peer_timeout"), std::string::npos) << n->lines()[0];
+    }
+    world.net.faults.hang = 0;
+    other.fall_silent(false);
+    EXPECT_TRUE(drained());
+}
+
+// What answers for it may be a firewall.
+TEST(Refusals, SayNothingWhereNoLinkEverWasWhileAnotherTransportCarriesOne)
+{
+    TwoNetworks n{testing::test_seed(1)};
+    for (auto& t : n.second) {
+        t->told_of_death(false);
+    }
+    n.b->transport.kill();   // nobody listens there
+    n.a->send(*n.to_b, 100);
+    ASSERT_TRUE(n.run_until([&] { return n.a->outstanding() == 0; }));
+    EXPECT_TRUE(n.lane_on_second());
+    n.other.break_all(*n.second[0], LinkRole::kLane);
+    n.run_for(10ms);
+    n.a->send(*n.to_b, 100);
+    EXPECT_TRUE(n.run_until([&] { return n.a->outstanding() == 0; }));
+    n.other.fall_silent();
+    n.a->send(*n.to_b, 100);
+    n.run_for(9s);
+    n.other.fall_silent(false);
+    EXPECT_TRUE(n.run_until([&] { return n.a->outstanding() == 0; }));
+    EXPECT_EQ(n.to_b->downs + n.to_a->downs, 0);
+    EXPECT_EQ(n.world.complaints(), "");
+}
+
+TEST(Refusals, LeaveTheOtherTransportsLittleTimeToProveThemWrong)
+{
+    TwoNetworks n{testing::test_seed(1)};
+    n.b->transport.kill();
+    n.other.fall_silent();
+    n.second[1]->kill();
+    n.a->send(*n.to_b, 100);
+    const TimePoint began = n.world.clock.now();
+    ASSERT_TRUE(n.run_until([&] { return n.to_b->downs == 1; }));
+    EXPECT_LT(n.world.clock.now() - began, 4s) << "connect_timeout is 30 s";
+    EXPECT_EQ(n.to_b->down_why, Status::kUnreachable);
+    EXPECT_EQ(n.world.complaints(), "");
+}
+
+TEST(Refusals, AreProofWhereALinkWas)
+{
+    TwoNetworks n{testing::test_seed(1)};
+    ASSERT_TRUE(n.connect(*n.a));
+    n.other.fall_silent();
+    n.second[1]->kill();
+    n.b->transport.kill();
+    n.a->send(*n.to_b, 100);
+    const TimePoint began = n.world.clock.now();
+    ASSERT_TRUE(n.run_until([&] { return n.to_b->downs == 1; }));
+    EXPECT_LT(n.world.clock.now() - began, 100ms);
+    EXPECT_EQ(n.to_b->down_why, Status::kPeerDown);
+    EXPECT_EQ(n.world.complaints(), "");
+}
+
 TEST_F(LanesTest, PeerThatDepartsWhileItsLaneMovesIsNoError)
 {
     pingpong(8, 2000);
@@ -451,6 +562,10 @@ TEST(PathsUnderFaults, EndWithOneLink)
         for (auto& t : n.second) {
             t->expect(random() % 2 == 0 ? 1200ns : 3000ns, random() % 2 == 0 ? 0.5 : 1.0);
         }
+        const bool silences = random() % 2 == 0;   // of a network that tells nobody of a death
+        for (auto& t : n.second) {
+            t->told_of_death(!silences);
+        }
         for (SimNet* const net : {&n.world.net, &n.other}) {
             net->faults.delay_max = Nanos{static_cast<std::int64_t>(random() % 2 == 0 ? 20'000 : 3'000'000)};
             net->faults.no_resource = random() % 4 == 0 ? 0.2 : 0;
@@ -476,8 +591,15 @@ TEST(PathsUnderFaults, EndWithOneLink)
             if (random() % 3 == 0) {
                 n.pingpong(random() % 2 == 0 ? 8 : 9000, static_cast<unsigned>(random() % 400));
             }
+            if (silences && random() % 30 == 0) {
+                n.other.fall_silent();
+                n.a->send(*n.to_b, 100);
+                n.run_for(Nanos{static_cast<std::int64_t>(random() % 4'000'000'000)});
+                n.other.fall_silent(random() % 4 == 0);
+            }
         }
         n.world.net.faults.no_resource = n.world.net.faults.timed_out = n.other.faults.no_resource = n.other.faults.timed_out = 0;
+        n.other.fall_silent(false);
         n.run_for(2s);   // longer than attempts wait for each other
         ASSERT_TRUE(n.push(*n.a)) << "seed " << seed + run;
         ASSERT_TRUE(n.push(*n.b)) << "seed " << seed + run;
