@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Fuzz target: hello, welcome, reject and confirm. What was not signed with the secret must be refused, whatever else it says.
+#include <algorithm>
+
 #include "fuzz/fuzz_target.h"
 #include "session/handshake.h"
 
@@ -35,8 +37,8 @@ Attempt attempt_of_opener()
 template <class T>
 Input input_of(std::uint8_t kind, const T& bytes, std::size_t n)
 {
-    Input in{kind};
-    in.insert(in.end(), reinterpret_cast<const std::uint8_t*>(bytes.data()), reinterpret_cast<const std::uint8_t*>(bytes.data()) + n);
+    Input in(1 + n, kind);
+    std::copy_n(reinterpret_cast<const std::uint8_t*>(bytes.data()), n, in.begin() + 1);
     return in;
 }
 
