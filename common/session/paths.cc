@@ -11,7 +11,7 @@
 namespace linnet::session {
 
 namespace {
-// A peer that lost its core, or computes without an event thread, is silent for less.
+// A peer that lost its core is silent for less. One that computes without an event thread may be for longer: it is asked in vain.
 constexpr Nanos kAskElsewhere = std::chrono::seconds{2};
 // Shorter transfers are over before the link could have shown what it can.
 constexpr std::uint64_t kWorthTiming = 64u << 10;
@@ -251,20 +251,19 @@ bool SessionLayer::move_ended(Session& s, Port& port, LinkId id, LinkRole role, 
             return true;
         }
     }
-    end_session(s, Status::kPeerDown, text, closing_.load(std::memory_order_relaxed) ? Ending::kQuiet : Ending::kLost);
+    give_up(s, Status::kPeerDown, text);
     return true;
 }
 
 // The lane goes where nobody is told when the peer's process ends, and the peer owes an answer: a transport that would be told is asked for the lane. It
 // finds the process gone, or it carries the lane from now on, or it hears nothing either: then the lane stays.
-void SessionLayer::ask_elsewhere(Session& s, TimePoint now) noexcept
+void SessionLayer::ask_elsewhere(Session& s, Nanos unanswered, TimePoint now) noexcept
 {
-    const LinkState& link = s.links_[static_cast<int>(LinkRole::kLane)];
-    if (s.lane_paths_ == nullptr || !s.lane_up() || closing_.load(std::memory_order_relaxed)) {
+    if (unanswered < kAskElsewhere || s.lane_paths_ == nullptr || closing_.load(std::memory_order_relaxed)) {
         return;
     }
     LanePaths& p = *s.lane_paths_;
-    if (p.move.port != nullptr || link.port->caps().told_of_death || link.port->transport().unanswered(link.id) < kAskElsewhere) {
+    if (p.move.port != nullptr) {
         return;
     }
     for (unsigned i = 0; i < p.choice.paths(); ++i) {

@@ -538,8 +538,10 @@ void SessionLayer::check_silence(TimePoint now) noexcept
         bool leftover = false;
         {
             MutexLock guard{s->lock};
-            waiting = s->links_[0].phase == LinkState::Phase::kUp && !s->all_acked();
-            ask_elsewhere(*s, now);
+            const LinkState& lane = s->links_[0];
+            const Nanos unanswered = s->lane_up() ? lane.port->transport().unanswered(lane.id) : Nanos{0};   // it asks by itself when all is acknowledged
+            waiting = s->lane_up() && (!s->all_acked() || unanswered > Nanos{0});
+            ask_elsewhere(*s, unanswered, now);
             leftover = s->acked_ != s->ack_heard_.load(std::memory_order_relaxed);
         }
         if (leftover) {   // too few to be handed back when they were acknowledged
@@ -599,6 +601,11 @@ TimePoint SessionLayer::next_timer() const noexcept
 // ---- the end ----
 
 void SessionLayer::declare_down(Session& s, Status why, std::string_view text) noexcept { end_session(s, why, text, Ending::kLost); }
+
+void SessionLayer::give_up(Session& s, Status why, std::string_view text) noexcept
+{
+    end_session(s, why, text, closing_.load(std::memory_order_relaxed) ? Ending::kQuiet : Ending::kLost);
+}
 
 void SessionLayer::end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept
 {

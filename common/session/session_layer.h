@@ -252,7 +252,7 @@ private:
     void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void tell_lane(Session& s, const Port& port, bool moved, bool again, std::uint32_t resent) noexcept LINNET_EXCLUDES(s.lock);
-    void ask_elsewhere(Session& s, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void ask_elsewhere(Session& s, Nanos unanswered, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     // False: the link or attempt that ended is another one.
     [[nodiscard]] bool move_ended(Session& s, Port& port, LinkId id, LinkRole role, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     TimePoint check_move(Session& s, LinkRole role, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);
@@ -297,6 +297,8 @@ private:
     // How a session ends: lost (an error for people); quietly (closing); by the peer's goodbye, whose acknowledgement may still be on its way.
     enum class Ending : std::uint8_t { kLost, kQuiet, kDeparted };
     void end_session(Session& s, Status why, std::string_view text, Ending ending) noexcept LINNET_EXCLUDES(s.lock);
+    // There is no way to it any more. When we are leaving too, a peer that has left already is no error.
+    void give_up(Session& s, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     // The first port from number `at` on that reaches `name`; `at` becomes its number. Null: none.
     [[nodiscard]] Port* port_for(const wire::EndpointName& name, std::size_t& at) noexcept;
     [[nodiscard]] bool reachable(const wire::EndpointName& name) noexcept

@@ -113,7 +113,6 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
 {
     const std::string who = s.describe();
     std::string refused;
-    const bool closing = closing_.load(std::memory_order_relaxed);
     {
         MutexLock guard{s.lock};
         LinkState& link = s.links_[static_cast<int>(role)];
@@ -166,8 +165,7 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             text = refused.empty() ? text : refused;
         }
     }
-    // When we are leaving too, a peer that has left already is no error.
-    end_session(s, why, text, closing ? Ending::kQuiet : Ending::kLost);
+    give_up(s, why, text);
 }
 
 // Timers of one link. Returns when to look again.
@@ -175,7 +173,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
 {
     Port* drop_port = nullptr;
     LinkId drop_id{};
-    bool give_up = false;
+    bool over = false;
     bool nobody = false;
     bool was_up = false;
     std::string text;
@@ -196,14 +194,14 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         }
         if (link.phase == LinkState::Phase::kWaiting && now >= link.retry_at) {
             ++events;
-            give_up = link.nobody || now >= link.give_up_at;
-            if (!give_up) {
+            over = link.nobody || now >= link.give_up_at;
+            if (!over) {
                 open_link(s, role);
             }
         } else if (link.phase == LinkState::Phase::kOpening && now >= link.give_up_at + kGrace) {
-            give_up = true;
+            over = true;
         }
-        if (give_up) {
+        if (over) {
             nobody = link.nobody || !link.refused.empty();
             was_up = s.was_up_;
             text = link.nobody ? "no such process is on this host any more"
@@ -220,9 +218,8 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         ++events;
         drop_port->transport().drop(drop_id);
     }
-    if (give_up) {
-        const bool closing = closing_.load(std::memory_order_relaxed);
-        end_session(s, nobody && was_up ? Status::kPeerDown : Status::kUnreachable, text, closing ? Ending::kQuiet : Ending::kLost);
+    if (over) {
+        give_up(s, nobody && was_up ? Status::kPeerDown : Status::kUnreachable, text);
         return TimePoint::max();
     }
     return next;

@@ -197,8 +197,8 @@ public:
     // what `to` holds now means nothing, and it must come in another way: kUnsupported, kPeerDown, kIo.
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
 
-    // For how long the peer of this link has left a question of ours without any answer; zero: none is open, or caps().told_of_death. Token held, and
-    // perhaps a lock of the sink's.
+    // For how long the peer of this link has left a question of the link's own without any answer; zero: none is open, or caps().told_of_death. Token held,
+    // and perhaps a lock of the sink's.
     [[nodiscard]] virtual Nanos unanswered(LinkId) noexcept { return Nanos{0}; }
 
     // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through

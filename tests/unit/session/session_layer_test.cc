@@ -526,5 +526,21 @@ TEST_F(SessionLayerTest, SilenceIsWarnedOfAndKillsOnlyAfterItsTimeout)
     EXPECT_NE(a->lines()[0].find("peer_timeout"), std::string::npos);
 }
 
+// Who only receives has sent nothing that wants an acknowledgement; the link asks by itself.
+TEST_F(SessionLayerTest, SilenceOfALinkThatAsksByItselfCountsAlike)
+{
+    a->transport.told_of_death(false);
+    connect();
+    ASSERT_TRUE(world.run_until([&] { return a->outstanding() == 0 && a->all_acked(*to_b); }));
+    world.net.fall_silent();
+    const TimePoint start = world.clock.now();
+    world.run_for(std::chrono::minutes{1});
+    ASSERT_EQ(a->lines().size(), 1u);
+    EXPECT_NE(a->lines()[0].find("peer_timeout"), std::string::npos);
+    ASSERT_TRUE(world.run_until([&] { return to_b->downs != 0; }, std::chrono::minutes{20}));
+    EXPECT_GE(world.clock.now() - start, std::chrono::minutes{10});
+    EXPECT_LE(world.clock.now() - start, std::chrono::minutes{11});
+}
+
 }   // namespace
 }   // namespace linnet::session
