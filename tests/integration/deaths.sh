@@ -3,14 +3,9 @@
 # Copyright (c) 2026 the Linnet authors
 # How soon a job is over when one of its processes died or gave up: MPI programs over every transport and over the libfabric provider, and real programs.
 # A part of `make installcheck` that begins when all others are over: beside two jobs of 64 ranks the launcher alone takes twenty seconds. Needs root.
-set -u
-[ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
-lab=${top_srcdir:?}/tests/lab/lab
 name=deaths$$
-trap '"$lab" down -n "$name"' EXIT
-trap 'exit 1' INT TERM
-results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/deaths.tsv}
-failed=0
+. "${top_srcdir:?}/tests/support/job_suite.sh"
+need_component
 # clocked SCRIPT OPTION...
 clocked() {
     script=$top_srcdir/tests/$1
@@ -23,7 +18,7 @@ component="--plugin-dir $LINNET_TEST_PLUGIN_DIR"
 here() { clocked integration/run_mpi.py $component "$@"; }
 
 here
-"$lab" up -n "$name" --hosts 2 || exit $?
+lab_up --hosts 2 --v6
 here --lab "$name" --label "two hosts"
 here --lab "$name" --label "two hosts" --transports udp -k 'kill recv'
 here --lab "$name" --label "two hosts" --transports shm,eth -k 'kill recv'   # frames do not lead back to the host that they came from
@@ -32,8 +27,7 @@ if [ -e "${LINNET_TEST_OFI_DIR:?}/liblinnet-fi.so" ] && ompi_info 2>/dev/null | 
 else
     echo "not over the libfabric provider: it is not in this build, or this Open MPI has no mtl ofi"
 fi
-"$lab" down -n "$name"
-"$lab" up -n "$name" --hosts 4 || exit $?
+lab_up --hosts 4
 # shellcheck disable=SC2086  # two words
 clocked programs/run_programs.py $component --lab "$name" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" --quick
 exit $failed

@@ -4,24 +4,18 @@
 # The MPI programs over the installed component, over UDP and over raw Ethernet frames, between two hosts of a lab: on a sound network, and on networks
 # that lose, double, reorder and damage frames, or are away for two seconds. Part of `make installcheck`; needs root.
 # LINNET_TEST_FRAMES: --quick (the default), nothing for everything, which takes most of an hour; none: not at all.
-set -u
-[ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
+name=frames$$
+. "${top_srcdir:?}/tests/support/job_suite.sh"
+need_component
 what=${LINNET_TEST_FRAMES---quick}
 [ "$what" != none ] || { echo "LINNET_TEST_FRAMES is none"; exit 77; }
-lab=${top_srcdir:?}/tests/lab/lab
-name=frames$$
-trap '"$lab" down -n "$name"' EXIT
-trap 'exit 1' INT TERM
-results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_over_frames.tsv}
-failed=0
 
 # network LABEL LAB_OPTIONS FAULT_OPTIONS: the lab of the runs that follow. One frame is one frame where frames get lost; mpirun's own connections share
 # their fate.
 network() {
     label=$1
-    "$lab" down -n "$name"
     # shellcheck disable=SC2086  # several words
-    "$lab" up -n "$name" --hosts 2 $2 || exit $?
+    lab_up --hosts 2 $2
     for host in h0 h1; do
         # shellcheck disable=SC2086
         [ -z "$3" ] || "$lab" fault -n "$name" "$host" $3 || exit $?

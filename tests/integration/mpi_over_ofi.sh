@@ -3,18 +3,13 @@
 # Copyright (c) 2026 the Linnet authors
 # MPI programs with stock Open MPI's own mtl ofi and btl ofi over the installed libfabric provider, on this host and between two hosts of a lab.
 # Part of `make installcheck`; needs root.
-set -u
+name=ofi$$
+. "${top_srcdir:?}/tests/support/job_suite.sh"
 provider=${LINNET_TEST_OFI_DIR:?}
 [ -e "$provider/liblinnet-fi.so" ] || { echo "the libfabric provider is not in this build"; exit 77; }
 command -v "${MPIRUN:-mpirun}" >/dev/null || { echo "there is no Open MPI"; exit 77; }
 ompi_info 2>/dev/null | grep -q 'MCA mtl: ofi' || { echo "this Open MPI has no mtl ofi"; exit 77; }
-lab=${top_srcdir:?}/tests/lab/lab
-name=ofi$$
-trap '"$lab" down -n "$name"' EXIT
-trap 'exit 1' INT TERM
-"$lab" up -n "$name" --hosts 2 || exit $?
-results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/mpi_over_ofi.tsv}
-failed=0
+lab_up --hosts 2
 over_provider() {
     # shellcheck disable=SC2086  # two words, or none
     "${PYTHON:-python3}" "$top_srcdir/tests/integration/run_mpi.py" --pml ofi --provider-dir "$provider" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" \

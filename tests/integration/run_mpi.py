@@ -173,6 +173,8 @@ def transport_options(case, args):
 def command_of(case, args):
     ours = transport_options(case, args) + [word for pair in args.mca for word in ("--mca", *pair.split("=", 1))]
     ours += case.options.split()
+    if case.survives and args.transports.split(",")[-1] == "eth":   # nobody tells of a death there but silence, of which the default is ten minutes
+        ours += ["--mca", "mtl_linnet_peer_timeout", "3s", "--mca", "mtl_linnet_silence_timeout", "10s"]
     program = [str(args.build / case.program), *case.arguments.split()]
     if args.lab:
         hosts = args.hosts
@@ -417,8 +419,6 @@ def is_meant(case, args):
     right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
     right_place = not (case.here and args.lab) and not (case.apart and not args.lab)
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
-    if case.survives and args.transports.split(",")[-1] == "eth":   # which is told of no death, nor has one to ask
-        return False
     return right_time and right_place and right_stack and (args.full or not case.full) and re.search(args.select, case.name)
 
 

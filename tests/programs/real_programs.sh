@@ -3,16 +3,12 @@
 # Copyright (c) 2026 the Linnet authors
 # Real programs over the installed component, on this host and on four hosts of a lab. Part of `make installcheck`; needs root.
 # LINNET_TEST_PROGRAMS: what to run: --quick (the default), nothing for all, over both stacks; none: not at all.
-set -u
-[ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
+name=prog$$
+. "${top_srcdir:?}/tests/support/job_suite.sh"
+need_component
 what=${LINNET_TEST_PROGRAMS---quick}
 [ "$what" != none ] || { echo "LINNET_TEST_PROGRAMS is none"; exit 77; }
-lab=${top_srcdir:?}/tests/lab/lab
-name=prog$$
-trap '"$lab" down -n "$name"' EXIT
-trap 'exit 1' INT TERM
-"$lab" up -n "$name" --hosts 4 || exit $?
-results=${LINNET_TEST_RESULTS:+--results $LINNET_TEST_RESULTS/real_programs.tsv}
+lab_up --hosts 4
 # shellcheck disable=SC2086  # two words, or none
 exec_programs() {
     "${PYTHON:-python3}" "$top_srcdir/tests/programs/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" \
