@@ -96,21 +96,75 @@ static void unpack(void *arg, uint64_t offset, const void *from, size_t bytes)
 }
 
 /* Open MPI 4.1 unpacks a part of an element through a buffer of 16 bytes on its stack (opal_unpack_partial_predefined), and overruns it with a
- * long double complex. A strided receive of such elements is therefore unpacked at its end, in one go. */
-static bool needs_bounce(const opal_convertor_t *convertor)
+ * long double complex. Strided receives of such are given to the convertor in units that no element straddles. 0: no need. */
+static size_t unit_of(const opal_convertor_t *convertor)
 {
-    return (convertor->flags & CONVERTOR_RECV) && (convertor->pDesc->bdt_used & (UINT32_C(1) << OPAL_DATATYPE_LONG_DOUBLE_COMPLEX));
+    const uint32_t wide = UINT32_C(1) << OPAL_DATATYPE_LONG_DOUBLE_COMPLEX;
+    const uint32_t markers = (UINT32_C(1) << OPAL_DATATYPE_FIRST_TYPE) - 1;   /* loops and bounds, which have no bytes */
+
+    if (!(convertor->flags & CONVERTOR_RECV) || !(convertor->pDesc->bdt_used & wide)) {
+        return 0;
+    }
+    return (convertor->pDesc->bdt_used & ~markers) == wide ? sizeof(long double _Complex) : convertor->pDesc->size;
 }
 
-void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes)
+static unsigned char *carry_of(mtl_linnet_op_t *op)
 {
-    if (op->bounce != NULL) {
-        size_t fits = 0;
-        opal_convertor_get_packed_size(op->convertor, &fits);
-        unpack(op, 0, op->bounce, bytes < fits ? (size_t)bytes : fits);
-        free(op->bounce);
-        op->bounce = NULL;
+    return op->long_carry != NULL ? op->long_carry : op->carry;
+}
+
+/* As unpack(), in whole units; what is left of one waits in the carry for the next piece. */
+static void unpack_units(void *arg, uint64_t offset, const void *from, size_t bytes)
+{
+    mtl_linnet_op_t *op = arg;
+    const unsigned char *at = from;
+
+    if (offset < op->carry_from) {   /* started again: unpacked before */
+        size_t known = op->carry_from - offset < bytes ? (size_t)(op->carry_from - offset) : bytes;
+        at += known;
+        offset += known;
+        bytes -= known;
     }
+    if (bytes == 0) {
+        return;
+    }
+    if (offset - op->carry_from > op->carry_bytes) {
+        op->pack_failed = true;
+        return;
+    }
+    op->carry_bytes = (size_t)(offset - op->carry_from);
+    if (op->carry_bytes > 0) {
+        size_t lacks = op->unit - op->carry_bytes;
+        size_t more = lacks < bytes ? lacks : bytes;
+        memcpy(carry_of(op) + op->carry_bytes, at, more);
+        op->carry_bytes += more;
+        if (more < lacks) {
+            return;
+        }
+        unpack(op, op->carry_from, carry_of(op), op->unit);
+        op->carry_from += op->unit;
+        at += more;
+        bytes -= more;
+    }
+    op->carry_bytes = bytes % op->unit;
+    unpack(op, op->carry_from, at, bytes - op->carry_bytes);
+    op->carry_from += bytes - op->carry_bytes;
+    memcpy(carry_of(op), at + (bytes - op->carry_bytes), op->carry_bytes);
+}
+
+void mtl_linnet_data_end(mtl_linnet_op_t *op, bool whole)
+{
+    if (whole && op->carry_bytes > 0) {
+        /* A message may end within a unit (MPI 4.0, section 3.2.5: it may be shorter than the receive buffer), but only behind one of its elements. */
+        if (op->unit == sizeof(long double _Complex)) {
+            op->pack_failed = true;
+        } else {
+            unpack(op, op->carry_from, carry_of(op), op->carry_bytes);
+        }
+    }
+    free(op->long_carry);
+    op->long_carry = NULL;
+    op->unit = 0;
 }
 
 int mtl_linnet_data_of(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, linnet_data_t *data)
@@ -137,13 +191,16 @@ int mtl_linnet_data_of(mtl_linnet_op_t *op, struct opal_convertor_t *convertor, 
         opal_convertor_get_offset_pointer(convertor, 0, &data->base);
         return OMPI_SUCCESS;
     }
-    if (OPAL_UNLIKELY(needs_bounce(convertor))) {
-        op->bounce = malloc(bytes);
-        data->base = op->bounce;
-        return op->bounce != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    }
     data->pack = pack;
     data->unpack = unpack;
     data->pack_arg = op;
+    op->unit = unit_of(convertor);
+    if (OPAL_UNLIKELY(op->unit != 0)) {
+        data->unpack = unpack_units;
+        if (op->unit > sizeof op->carry) {
+            op->long_carry = malloc(op->unit);
+            return op->long_carry != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
     return OMPI_SUCCESS;
 }

@@ -55,8 +55,9 @@ typedef struct mtl_linnet_op {
     bool buffered;                  /* sends: of MPI_Bsend */
     volatile bool active;           /* between the start and the completion: linnet_cancel() may be asked */
     bool pack_failed;               /* the convertor gave less than its size: the message is wrong, and the request says so */
-    void *bounce;                   /* receives of what the convertor cannot unpack in pieces: the packed message */
-    /* Packed bytes [carry_from, carry_from + carry_bytes): an element that straddles the end of the piece before. */
+    size_t unit;                    /* receives of what the convertor cannot unpack in any pieces: the bytes that it can; 0: others */
+    unsigned char *long_carry;      /* a carry for units that are longer than the one below; owned */
+    /* Packed bytes [carry_from, carry_from + carry_bytes): an element, or a part of a unit, that straddles the end of the piece before. */
     uint64_t carry_from;
     size_t carry_bytes;
     unsigned char carry[MTL_LINNET_CARRY_BYTES];
@@ -138,7 +139,8 @@ static inline int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *
     *data = (linnet_data_t){0};
     op->convertor = convertor;
     op->pack_failed = false;
-    op->bounce = NULL;
+    op->unit = 0;
+    op->long_carry = NULL;
     op->carry_from = 0;
     op->carry_bytes = 0;
 #if !OPAL_CUDA_SUPPORT
@@ -152,8 +154,16 @@ static inline int mtl_linnet_data(mtl_linnet_op_t *op, struct opal_convertor_t *
     return mtl_linnet_data_of(op, convertor, data);
 }
 
-/* The receive is over, with `bytes` bytes of data: unpack what had to wait for that, free what was needed for it. */
-void mtl_linnet_data_received(mtl_linnet_op_t *op, uint64_t bytes);
+/* data.c. The rest of mtl_linnet_data_received(). */
+void mtl_linnet_data_end(mtl_linnet_op_t *op, bool whole);
+
+/* The receive is over, with all of its message (`whole`) or without: unpack what waited for more, free what was needed. */
+static inline void mtl_linnet_data_received(mtl_linnet_op_t *op, bool whole)
+{
+    if (OPAL_UNLIKELY(op->unit != 0)) {
+        mtl_linnet_data_end(op, whole);
+    }
+}
 
 /* send.c */
 int mtl_linnet_send(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int dest, int tag,

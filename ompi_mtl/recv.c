@@ -15,7 +15,7 @@ static void finish(mtl_linnet_op_t *op, linnet_status_t status)
     op->active = false;
     out->MPI_ERROR = mtl_linnet_mpi_error(status);
     if (OPAL_LIKELY(status == LINNET_OK || status == LINNET_ERR_TRUNCATED)) {
-        mtl_linnet_data_received(op, result->length);
+        mtl_linnet_data_received(op, true);
         out->MPI_SOURCE = (int)(uint32_t)result->immediate;
         out->MPI_TAG = (int)(uint32_t)result->match_bits;
         out->_ucount = result->length;   /* truncated or not: as pml ob1, the length of the message */
@@ -23,7 +23,7 @@ static void finish(mtl_linnet_op_t *op, linnet_status_t status)
             out->MPI_ERROR = MPI_ERR_INTERN;
         }
     } else {
-        mtl_linnet_data_received(op, 0);
+        mtl_linnet_data_received(op, false);
         out->MPI_SOURCE = op->source;
         out->_ucount = 0;
     }
@@ -118,7 +118,7 @@ int mtl_linnet_cancel(struct mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_
     }
     if (linnet_cancel(mtl_linnet_module.context, &op->request) == LINNET_OK) {
         op->active = false;
-        mtl_linnet_data_received(op, 0);
+        mtl_linnet_data_received(op, false);
         mtl_request->ompi_req->req_status._cancelled = 1;
         mtl_request->ompi_req->req_status.MPI_ERROR = MPI_SUCCESS;
         mtl_request->completion_callback(mtl_request);

@@ -7,6 +7,13 @@ integration_tests += $(integration_scripts)
 dist_check_SCRIPTS += $(integration_scripts)
 # How soon a job ends is judged when nothing else runs here.
 integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh,$(filter %.sh,$(integration_tests))))
+if BUILD_OMPI_MTL
+test_programs += ompi_data_test
+ompi_data_test_SOURCES = integration/ompi/data_test.c ../ompi_mtl/data.c integration/mpi/types.h integration/mpi/mpi_check.h
+ompi_data_test_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/ompi_mtl $(OMPI_CPPFLAGS) $(MPI_CPPFLAGS)
+ompi_data_test_CFLAGS = $(LINNET_CFLAGS) $(OMPI_CFLAGS)
+ompi_data_test_LDADD = $(MPI_LIBS) -lopen-pal
+endif BUILD_OMPI_MTL
 EXTRA_DIST += \
     integration/run_mpi.py \
     integration/mpi/buffered.c \
