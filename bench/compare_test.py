@@ -385,6 +385,19 @@ class StacksTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty, self.assertRaisesRegex(stacks.StackError, stacks.COMPONENT):
             stacks.find_component(empty, None)
 
+    def test_a_provider_is_passed_to_every_host(self):
+        with tempfile.TemporaryDirectory() as prefix:
+            folder = pathlib.Path(prefix) / "lib" / "libfabric"
+            folder.mkdir(parents=True)
+            with self.assertRaisesRegex(stacks.StackError, stacks.PROVIDER):
+                stacks.find_part(stacks.PROVIDER, prefix, None)
+            (folder / stacks.PROVIDER).touch()
+            found = stacks.find_part(stacks.PROVIDER, prefix, None)
+        options = stacks.with_provider(stacks.STACKS["linnet-ofi"], found, "/somewhere").mpirun_options()
+        self.assertIn(f"FI_PROVIDER_PATH={found}", options)
+        self.assertIn("FI_PROVIDER=linnet", options)
+        self.assertIn("LD_LIBRARY_PATH=/somewhere", options)
+
     def test_a_component_is_passed_to_every_host(self):
         with tempfile.TemporaryDirectory() as prefix:
             folder = pathlib.Path(prefix) / "lib" / "openmpi"

@@ -23,6 +23,7 @@ class Stack:
     memory_only: bool = False   # within a host not even the loopback interface may carry the payload
     linnet: str = ""            # transport whose counter must account for the payload; "any": all together
     raw: bool = False           # not MPI at all: the floor, the program of this name in bench/micro
+    provider: bool = False      # Linnet below libfabric; mtl ofi takes no other provider, and has no counters of Linnet's
 
     def mpirun_options(self):
         options = []
@@ -35,6 +36,11 @@ class Stack:
 
 def _ob1(btl, **more):
     return {"pml": "ob1", "btl": btl, **more}
+
+
+def _ofi(provider, **env):
+    """mtl ofi with this provider alone: without it, no MTL is left and the job fails."""
+    return {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": provider}, {"FI_PROVIDER": provider.partition(";")[0], **env}
 
 
 def _linnet(transport, text, variant="", settings=None, **more):
@@ -54,8 +60,8 @@ STACKS = {s.name: s for s in (
     Stack("btl_tcp_yield", "TCP BTL, ranks yield when idle", _ob1("tcp,self", mpi_yield_when_idle="1")),
     Stack("ompi", "Open MPI's own choice on Ethernet: TCP BTL and shared memory", _ob1("tcp,vader,self")),
     Stack("ompi_yield", "the same, ranks yield when idle", _ob1("tcp,vader,self", mpi_yield_when_idle="1")),
-    Stack("ofi_tcp", "libfabric, tcp provider", {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "tcp;ofi_rxm"},
-          {"FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}, places=(HOSTS,)),
+    Stack("ofi_tcp", "libfabric, tcp provider", *_ofi("tcp;ofi_rxm", FI_TCP_IFACE="eth0"), places=(HOSTS,)),
+    Stack("ofi_shm", "libfabric, shm provider", *_ofi("shm"), places=(HOST,), memory_only=True),
     Stack("ucx_tcp", "UCX over TCP", {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
@@ -72,23 +78,26 @@ STACKS = {s.name: s for s in (
     Stack("linnet-mixed", "Linnet over raw Ethernet, long messages where they go fastest, there or over TCP",
           {"pml": "cm", "mtl": "linnet", "mtl_linnet_transports": "eth,tcp"}, linnet="any", places=(HOSTS,)),
     _linnet("shm", "Linnet over shared memory", places=(HOST,), memory_only=True),
+    Stack("linnet-ofi", "Linnet below libfabric, its own choice of transport", *_ofi("linnet"), provider=True),
 )}
 
 COMPONENT = "mca_mtl_linnet.so"
+PROVIDER = "liblinnet-fi.so"
+FOLDERS = {COMPONENT: ("lib/openmpi", "ompi_mtl/.libs"), PROVIDER: ("lib/libfabric", "ofi_provider/.libs")}   # in a prefix, in a build tree
+
+
+def find_part(name, prefix, build):
+    """The folder of Linnet's Open MPI component or libfabric provider: below an installation prefix, or in a build tree."""
+    installed, built = FOLDERS[name]
+    folder = pathlib.Path(prefix) / installed if prefix else pathlib.Path(build) / built if build else None
+    if folder and (folder / name).exists():
+        return folder.resolve()
+    where = folder / name if folder else "nowhere: give --linnet-prefix or --build"
+    raise StackError(f"Linnet's {name} is not there (looked for {where})")
 
 
 def find_component(prefix, build):
-    """The folder of Linnet's component: below an installation prefix, or in a build tree."""
-    tried = []
-    if prefix:
-        tried += [pathlib.Path(prefix) / "lib" / "openmpi"]
-    elif build:
-        tried += [pathlib.Path(build) / "ompi_mtl" / ".libs"]
-    for folder in tried:
-        if (folder / COMPONENT).exists():
-            return folder.resolve()
-    where = " or ".join(str(f / COMPONENT) for f in tried) or "nowhere: give --linnet-prefix or --build"
-    raise StackError(f"Linnet's Open MPI component is not there (looked for {where})")
+    return find_part(COMPONENT, prefix, build)
 
 
 def with_component(stack, folder, libraries):
@@ -96,6 +105,11 @@ def with_component(stack, folder, libraries):
     path = f"{folder}:SYSTEM_DEFAULT:USER_DEFAULT"
     mca = {"mca_base_component_path": path, "mca_base_component_show_load_errors": "1", **stack.mca}
     return dataclasses.replace(stack, mca=mca, env={"LD_LIBRARY_PATH": libraries, **stack.env})
+
+
+def with_provider(stack, folder, libraries):
+    """The same stack, finding the libfabric provider in `folder` and its libraries in `libraries`, on every host."""
+    return dataclasses.replace(stack, env={"FI_PROVIDER_PATH": str(folder), "LD_LIBRARY_PATH": libraries, **stack.env})
 
 
 def select(names, place):

@@ -5,9 +5,10 @@
 // posted: `depth` receives stay posted; the message of one of them arrives, and that receive is posted again.
 // unexpected: `depth` messages stay waiting; the receive of one of them is posted, and that message arrives again.
 // burst: `depth` receives are queued in an empty space and then all matched, tables growing and shrinking on the way.
-// The time is that of the whole cycle. With deep queues the counter match_ns is the matching half alone: cycles are then done in
-// batches, with the clock read between the halves. What arrives or is being posted is warm, as it is in life; what it must find
-// is as cold as the order of visits makes it. Every match is compared with the expected partner: a wrong one aborts.
+// The time is that of the whole cycle. The counter match_ns is the matching half alone: cycles are done in batches, with the clock read between
+// the halves; with deep queues a batch is of one space, and what must be found as cold as the order of visits makes it; with short ones (names that
+// end in /spaces) each match of a batch is in a space of its own, all of which fit into the second-level cache. What arrives or is being posted is
+// warm, as it is in life. Every match is compared with the expected partner: a wrong one aborts.
 //
 // Names: scenario/depth/how the keys of entries differ/which wildcards receives use/which entry is matched next.
 #include <benchmark/benchmark.h>
@@ -25,6 +26,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "match/match_space.h"
@@ -82,8 +84,8 @@ MatchSpec spec(std::uint32_t i, Envelope e, Receives receives)
     return {(kind & 1) != 0 ? kAnySource : e.source, e.bits, (kind & 2) != 0 ? kTagMask : 0};
 }
 
-// Whole rounds over all entries, each shuffled anew, so that the order of a visit is not that of the previous one.
-std::vector<std::uint32_t> visiting_order(std::uint32_t depth, Order order)
+// Whole rounds over all entries, at least `least` visits, each shuffled anew, so that the order of a visit is not that of the previous one.
+std::vector<std::uint32_t> visiting_order(std::uint32_t depth, Order order, std::size_t least)
 {
     std::vector<std::uint32_t> round(depth);
     std::iota(round.begin(), round.end(), 0U);
@@ -97,7 +99,7 @@ std::vector<std::uint32_t> visiting_order(std::uint32_t depth, Order order)
             std::shuffle(round.begin(), round.end(), random);
         }
         visits.insert(visits.end(), round.begin(), round.end());
-    } while (visits.size() < 40000);
+    } while (visits.size() < least);
     return visits;
 }
 
@@ -116,8 +118,8 @@ struct Pattern {
 };
 
 struct Setup {
-    explicit Setup(const Pattern& p)
-        : pattern{p}, batch{p.depth >= 1000 ? 1000U : 1U}, visits{visiting_order(p.depth, p.order)},
+    explicit Setup(const Pattern& p, std::size_t least_visits = 40000)
+        : pattern{p}, batch{p.depth >= 1000 ? 1000U : 1U}, visits{visiting_order(p.depth, p.order, least_visits)},
           receives{std::make_unique<Receive[]>(p.depth)}, messages{std::make_unique<Message[]>(p.depth)}, waiting(p.depth)
     {
         for (std::uint32_t i = 0; i < p.depth; ++i) {
@@ -234,6 +236,64 @@ void run_cycles(benchmark::State& state, Setup& s, Match match, Queue queue)
     }
 }
 
+// As run_cycles(), for queues that are too short to hold a batch: one cycle in each of many spaces. `fill`, `match` and `queue` as there, of one of them.
+template <class Fill, class Match, class Queue>
+void run_spaces(benchmark::State& state, const Pattern& p, Fill fill, Match match, Queue queue)
+{
+    using Element = std::remove_reference_t<decltype(match(std::declval<Setup&>(), 0U))>;
+    constexpr std::size_t kSpaces = 256;
+    std::vector<std::unique_ptr<Setup>> spaces;
+    for (std::size_t n = 0; n < kSpaces; ++n) {
+        spaces.push_back(std::make_unique<Setup>(p, n == 0 ? 40000 : 1));   // all follow the visits of the first
+        fill(*spaces.back());
+    }
+    const std::vector<std::uint32_t>& visits = spaces.front()->visits;
+    std::array<Element*, kSpaces> matched{};
+    std::chrono::nanoseconds matching{0};
+    std::chrono::nanoseconds reading{0};   // what the clock itself takes, the same number of times
+    std::uint64_t batches = 0;
+    while (state.KeepRunningBatch(kSpaces)) {
+        const std::uint32_t next = visits[batches % visits.size()];
+        const auto begin = cpu_time();
+        for (std::size_t n = 0; n < kSpaces; ++n) {
+            matched[n] = &match(*spaces[n], next);
+        }
+        const auto end = cpu_time();
+        for (std::size_t n = 0; n < kSpaces; ++n) {
+            queue(*spaces[n], *matched[n]);
+        }
+        const auto read = cpu_time();
+        reading += cpu_time() - read;
+        matching += end - begin;
+        ++batches;
+    }
+    state.counters["match_ns"] = static_cast<double>((matching - reading).count()) / static_cast<double>(batches * kSpaces);
+}
+
+void posted_spaces(benchmark::State& state, const Pattern& p)
+{
+    run_spaces(
+        state, p,
+        [&p](Setup& s) {
+            for (std::uint32_t i = 0; i < p.depth; ++i) {
+                s.post(s.receives[i]);
+            }
+        },
+        [](Setup& s, std::uint32_t i) -> PostedReceive& { return s.arrive(i); }, [](Setup& s, PostedReceive& r) { s.post(r); });
+}
+
+void unexpected_spaces(benchmark::State& state, const Pattern& p)
+{
+    run_spaces(
+        state, p,
+        [&p](Setup& s) {
+            for (std::uint32_t i = 0; i < p.depth; ++i) {
+                s.queue(s.messages[i]);
+            }
+        },
+        [](Setup& s, std::uint32_t i) -> UnexpectedMessage& { return s.receive(i); }, [](Setup& s, UnexpectedMessage& m) { s.queue(m); });
+}
+
 void posted(benchmark::State& state, const Pattern& p)
 {
     Setup s{p};
@@ -266,10 +326,10 @@ void burst(benchmark::State& state, const Pattern& p)
     }
 }
 
-void add(void (*run)(benchmark::State&, const Pattern&), const Pattern& p)
+void add(void (*run)(benchmark::State&, const Pattern&), const Pattern& p, const char* suffix = "")
 {
     const std::string name = std::string{p.scenario} + '/' + std::to_string(p.depth) + '/' + name_of(p.keys) + '/' +
-                             name_of(p.receives) + '/' + name_of(p.order);
+                             name_of(p.receives) + '/' + name_of(p.order) + suffix;
     benchmark::RegisterBenchmark(name.c_str(), [run, p](benchmark::State& state) { run(state, p); });
 }
 
@@ -281,6 +341,10 @@ void add_all()
                 for (const auto order : {kOldestFirst, kShuffled}) {
                     add(posted, {"posted", depth, keys, receives, order});
                     add(unexpected, {"unexpected", depth, keys, receives, order});
+                    if (depth <= 8) {
+                        add(posted_spaces, {"posted", depth, keys, receives, order}, "/spaces");
+                        add(unexpected_spaces, {"unexpected", depth, keys, receives, order}, "/spaces");
+                    }
                 }
                 for (const auto order : {kOldestFirst, kShuffled, kNewestFirst}) {
                     if (receives != kMixed) {   // there a wildcard may take a message that leaves another receive without one
