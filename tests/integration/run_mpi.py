@@ -261,36 +261,23 @@ def connections(lab, program):
             yield ["sport", "=", fields[2].rsplit(":", 1)[1], "dport", "=", fields[3].rsplit(":", 1)[1]]
 
 
-def cut(case, args, process):
-    """Waits for the job, and cuts its connections again and again meanwhile."""
-    end_at = time.monotonic() + case.seconds * args.patience
-    while process.poll() is None:
-        time.sleep(args.cut)
-        for which in connections(args.lab, case.program):
-            subprocess.run([str(LAB), "exec", "-n", args.lab, "h1", "--", "ss", "-K", *which], capture_output=True, check=False)
-            args.cuts += 1
-        if time.monotonic() > end_at:
-            raise subprocess.TimeoutExpired(process.args, case.seconds)
-    return process.returncode
+def cut(case, args):
+    """Cuts the connections of the job."""
+    for which in connections(args.lab, case.program):
+        done = subprocess.run([str(LAB), "exec", "-n", args.lab, "h1", "--", "ss", "-HK", *which], capture_output=True, text=True, check=False)
+        args.cuts += len(done.stdout.splitlines())   # ss names those that the kernel let it close
 
 
-def pull(case, args, process):
-    """Waits for the job, and takes the link of host h1 away for two seconds again and again meanwhile."""
+def pull(_, args):
+    """Takes the link of host h1 away for two seconds."""
     def link(state):
         subprocess.run([str(LAB), "link", "-n", args.lab, "h1", state], capture_output=True, check=True)
-    end_at = time.monotonic() + case.seconds * args.patience
     try:
-        while time.monotonic() < end_at:
-            try:
-                return process.wait(args.pull)
-            except subprocess.TimeoutExpired:
-                link("down")
-                args.cuts += 1
-                time.sleep(2)
-                link("up")
+        link("down")
+        args.cuts += 1
+        time.sleep(2)
     finally:
         link("up")
-    raise subprocess.TimeoutExpired(process.args, case.seconds)
 
 
 class NeverBegan(Exception):
@@ -310,12 +297,14 @@ def never_began(program):
 
 
 def wait(case, args, process):
-    """Waits for the job. Returns mpirun's status."""
+    """Waits for the job, and disturbs it again and again meanwhile if that is wanted. Returns mpirun's status."""
     end_at = time.monotonic() + case.seconds * args.patience
     while time.monotonic() < end_at:
         try:
-            return process.wait(min(5, max(0, end_at - time.monotonic())))
+            return process.wait(min(args.cut or args.pull or 5, max(0, end_at - time.monotonic())))
         except subprocess.TimeoutExpired:
+            if args.cut or args.pull:
+                (cut if args.cut else pull)(case, args)
             waits = list(never_began(args.build / case.program))
             if waits:
                 raise NeverBegan(f"PMIx_Init of process {waits[0]} never ends") from None
@@ -329,8 +318,6 @@ def run_job(case, args, out):
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=environment_of(args, case),
                                start_new_session=True)
     try:
-        if args.cut or args.pull:
-            return (cut if args.cut else pull)(case, args, process)
         return wait(case, args, process)
     finally:
         end(process)
