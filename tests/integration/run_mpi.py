@@ -34,7 +34,8 @@ class Case:
     ranks: int = 2
     seconds: int = 120
     only: str = ""            # over these alone, as of --pml: ob1 has no such thing, or gets it wrong
-    full: bool = False        # minutes, or much memory: only with --full
+    full: bool = False        # minutes, or much memory: only with --full or --only-full
+    memory: int = 0           # GiB that must be free here, else it is skipped
     options: str = ""         # further mpirun options
     environment: str = ""     # NAME=VALUE
     expect: str = ""          # what the output must say, a regular expression; default: rank 0's "ok PROGRAM"
@@ -123,7 +124,7 @@ CASES = [
     Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", tcp=True, fails=True, expect=r"net_include", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", tcp=True, fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
-    Case("huge", seconds=900, full=True),
+    Case("huge", seconds=900, full=True, memory=12),
     # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
     *(Case("death", f"{how} {work}", ranks=4, fails=True, within=5, seconds=60, options="--mca osc pt2pt" if work == "rma" else "",
            expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1",
@@ -328,9 +329,20 @@ def shows_nothing(wrong, text):
     return re.search(r"ORTE_ERROR_LOG: .* in file \S*show_help", text) or wrong.startswith(NeverBegan.__name__)
 
 
+def conditions(args):
+    return ", ".join(word for word in (args.pml, args.transports, args.label) if word)
+
+
+def cannot_run(case):
+    """Why this machine is too small, or an empty string."""
+    text = pathlib.Path("/proc/meminfo").read_text(encoding="ascii")
+    free = int(re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE).group(1)) / (1 << 20)
+    return f"needs {case.memory} GiB of free memory, there are {free:.1f}" if free < case.memory else ""
+
+
 def run(case, args):
     """Returns what is wrong, or an empty string."""
-    what = ", ".join(word for word in (args.pml, args.transports, args.label) if word)
+    what = conditions(args)
     log = args.build / (re.sub(r"[^A-Za-z0-9]+", "-", f"{case.name} {what}").strip("-") + ".log")
     for left in reversed(range(RUNS)):
         begin = time.monotonic()
@@ -388,6 +400,7 @@ def parse(argv):
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter; may be repeated")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
     parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
+    parser.add_argument("--only-full", action="store_true", help="the long cases alone")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--clocked", choices=("only", "without"),
                         help="only the cases judged by how soon they end, for which nothing else should run here, or all the others (default: both)")
@@ -411,7 +424,8 @@ def is_meant(case, args):
     right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
     right_place = not (case.here and args.lab) and not (case.apart and not args.lab)
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
-    return right_time and right_place and right_stack and (args.full or not case.full) and re.search(args.select, case.name)
+    right_length = args.full or args.only_full == case.full
+    return right_time and right_place and right_stack and right_length and re.search(args.select, case.name)
 
 
 def main(argv):
@@ -426,16 +440,19 @@ def main(argv):
         print("SKIP: no Open MPI, or no such case")
         return SKIP
     compile_programs(args.build, mpicc)
-    failed = []
+    count = {"pass": 0, "fail": 0, "skip": 0}
     for case in cases:
-        wrong = run(case, args)
-        if wrong:
-            failed.append(case.name)
+        verdict, why = "skip", cannot_run(case)
+        if why:
+            print(f"SKIP: {case.name} ({conditions(args)}): {why}", flush=True)
+        else:
+            why = run(case, args)
+            verdict = "fail" if why else "pass"
+        count[verdict] += 1
         if args.results:
             with open(args.results, "a", encoding="utf-8") as table:
-                what = ", ".join(word for word in (args.pml, args.transports, args.label) if word)
-                print("fail" if wrong else "pass", "run_mpi", f"{case.name} ({what})", wrong, sep="\t", file=table)
-    print(f"{len(cases) - len(failed)} of {len(cases)} passed")
+                print(verdict, "run_mpi", f"{case.name} ({conditions(args)})", why, sep="\t", file=table)
+    print(f"{count['pass']} of {len(cases)} passed" + (f", {count['skip']} skipped" if count["skip"] else ""))
     if args.pull:
         print(f"the link was away {args.cuts} times")
         if args.cuts == 0:
@@ -446,7 +463,7 @@ def main(argv):
         if args.cuts == 0:
             print("FAIL: nothing was cut: does the kernel let ss -K (CONFIG_INET_DIAG_DESTROY)?")
             return 1
-    return 1 if failed else 0
+    return 1 if count["fail"] else 0
 
 
 if __name__ == "__main__":
