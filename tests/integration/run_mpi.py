@@ -39,7 +39,7 @@ class Case:
     options: str = ""         # further mpirun options
     environment: str = ""     # NAME=VALUE
     expect: str = ""          # what the output must say, a regular expression; default: rank 0's "ok PROGRAM"
-    chosen: bool = True       # False: Linnet is there to be chosen, but Open MPI's defaults choose something else
+    chosen: bool = True       # False: Linnet is there to be chosen, and Open MPI chooses by itself
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
     here: bool = False        # not in a lab: shared memory only; or children of one spawn on several hosts, which Open MPI 4.1 cannot, whatever the PML
     apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def name(self):
-        words = [self.program, self.arguments, f"on {self.ranks}", "and as many plus one" if self.pair else "", self.options, self.environment, "" if self.chosen else "not chosen"]
+        words = [self.program, self.arguments, f"on {self.ranks}", "and as many plus one" if self.pair else "", self.options, self.environment, "" if self.chosen else "no pml named"]
         return " ".join(word for word in words if word)
 
 
@@ -95,7 +95,11 @@ CASES = [
     Case("finalize", "unreceived", ranks=4),
     Case("finalize", "last", ranks=4),
     Case("finalize", "early"),
-    Case("finalize", "last", only="linnet", chosen=False),
+    # Opt-in: without settings Open MPI looks at Linnet and takes another PML; a priority above that of pml ob1 makes it take Linnet.
+    Case("finalize", "last", only="linnet", chosen=False, options="--mca pml_base_verbose 10 --mca mtl_base_verbose 10",
+         expect=r"(?s)\A(?=.*component linnet selected)(?=.*component cm not selected)(?!.*component cm selected)(?=.*ok finalize)"),
+    Case("finalize", "unreceived", only="linnet", chosen=False, options="--mca mtl_linnet_priority 21 --mca pml_base_verbose 10 --mca mtl_base_verbose 10",
+         expect=r"(?s)\A(?=.*component linnet selected)(?=.*component cm selected)(?!.*component cm not selected)(?=.*ok finalize)"),
     Case("other_release", only="linnet", chosen=False, expect=r"linnet: built for .*standing aside\n[\s\S]*ok other_release"),
     Case("onesided", ranks=3, options="--mca osc pt2pt"),
     *(Case(program, ranks=3, only="ofi", options="--mca btl ofi,self --mca osc rdma") for program in ("onesided", "rma")),
