@@ -28,6 +28,7 @@ EXTRA_DIST += \
     integration/mpi/flood.c \
     integration/mpi/huge.c \
     integration/mpi/intercomm.c \
+    integration/mpi/lazy.c \
     integration/mpi/life.c \
     integration/mpi/memory.c \
     integration/mpi/modes.c \

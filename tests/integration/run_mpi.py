@@ -119,6 +119,7 @@ CASES = [
     Case("life", "stop 5", only="linnet", options="-x LINNET_PEER_TIMEOUT=1s", expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
+    Case("lazy", ranks=4, only="linnet", options="--mca mtl_linnet_transports tcp", tcp=True),
     Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),
     # Nothing but IPv6.
     *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
