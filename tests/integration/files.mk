@@ -4,7 +4,9 @@
 
 integration_scripts = integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh integration/deaths.sh
 integration_tests += $(integration_scripts)
-dist_check_SCRIPTS += $(integration_scripts) integration/long_cases.sh
+# By name only, in ./check --full.
+full_scripts = integration/long_cases.sh integration/plugin_dirs.sh
+dist_check_SCRIPTS += $(integration_scripts) $(full_scripts)
 # How soon a job ends is judged when nothing else runs here.
 integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh,$(filter %.sh,$(integration_tests))))
 if BUILD_OMPI_MTL
