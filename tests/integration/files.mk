@@ -5,7 +5,7 @@
 integration_scripts = integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh integration/deaths.sh
 integration_tests += $(integration_scripts)
 # By name only, in ./check --full.
-full_scripts = integration/long_cases.sh integration/plugin_dirs.sh
+full_scripts = integration/demo.sh integration/long_cases.sh integration/plugin_dirs.sh
 dist_check_SCRIPTS += $(integration_scripts) $(full_scripts)
 # How soon a job ends is judged when nothing else runs here.
 integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh,$(filter %.sh,$(integration_tests))))
