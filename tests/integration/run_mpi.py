@@ -129,7 +129,7 @@ CASES = [
     Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", tcp=True, fails=True, expect=r"net_include", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", tcp=True, fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
-    Case("huge", seconds=900, full=True, memory=12),
+    Case("huge", seconds=900, full=True, memory=10),
     # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
     *(Case("death", f"{how} {work}", ranks=4, fails=True, within=5, seconds=60, options="--mca osc pt2pt" if work == "rma" else "",
            expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1",
@@ -404,7 +404,7 @@ def parse(argv):
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("mpi-tests"), help="folder for programs and output")
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter; may be repeated")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
-    parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 12 GiB of memory")
+    parser.add_argument("--full", action="store_true", help="the long cases too: minutes, and 10 GiB of memory")
     parser.add_argument("--only-full", action="store_true", help="the long cases alone")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--clocked", choices=("only", "without"),
