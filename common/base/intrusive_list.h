@@ -20,7 +20,7 @@ struct ListLink {
     [[nodiscard]] bool linked() const noexcept { return next != nullptr; }
 };
 
-// T derives from ListLink, or from Tagged<N> : ListLink when it is in several lists at once.
+// T derives from ListLink, or from several ListLinkOf<N> when it is in several lists at once.
 template <int N>
 struct ListLinkOf : ListLink {};
 

@@ -1,57 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// SipHash by its authors' vectors; hellos by golden bytes; what must be refused is refused.
+// Hellos by golden bytes; what must be refused is refused.
 #include "session/handshake.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
 #include <string>
-#include <vector>
 
+#include "support/hex.h"
 #include "support/seed.h"
 #include "support/session_node.h"
 
 namespace linnet::session {
 namespace {
 
+using testing::hex;
 using testing::make_name;
-
-std::string hex(std::span<const std::byte> bytes)
-{
-    std::string s;
-    for (const std::byte b : bytes) {
-        constexpr const char* kDigits = "0123456789abcdef";
-        s += kDigits[std::to_integer<unsigned>(b) >> 4];
-        s += kDigits[std::to_integer<unsigned>(b) & 15];
-    }
-    return s;
-}
-
-// Key 00..0f, input 00..n-1: rows of the authors' table of 128-bit outputs.
-TEST(SipHash, AgreesWithThePublishedVectors)
-{
-    const std::pair<std::size_t, const char*> rows[] = {
-        {0, "a3817f04ba25a8e66df67214c7550293"},  {1, "da87c1d86b99af44347659119b22fc45"},  {7, "a1f1ebbed8dbc153c0b84aa61ff08239"},
-        {8, "3b62a9ba6258f5610f83e264f31497b4"},  {9, "264499060ad9baabc47f8b02bb6d71ed"},  {15, "5493e99933b0a8117e08ec0f97cfc3d9"},
-        {16, "6ee2a4ca67b054bbfd3315bf85230577"}, {33, "77c6077146f01c32b6b69d5f4ea9ffcf"}, {63, "5150d1772f50834a503e069a973fbd7c"},
-    };
-    SipKey key;
-    std::array<std::byte, 64> in;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        in[i] = static_cast<std::byte>(i);
-        if (i < key.size()) {
-            key[i] = static_cast<std::uint8_t>(i);
-        }
-    }
-    for (const auto& [n, expected] : rows) {
-        const SipTag tag = siphash128(key, std::span{in}.first(n));
-        EXPECT_EQ(hex(std::as_bytes(std::span{tag})), expected) << n << " bytes";
-    }
-}
 
 TEST(Epochs, AreOrderedByNumberThenByTheSmallerOpener)
 {
@@ -70,101 +37,6 @@ TEST(Numbers, LeaveOutZeroWhenTheyWrap)
     EXPECT_EQ(next_number(0xffffffffu), 1u);
     EXPECT_TRUE(after(1, 0xffffffffu));
     EXPECT_FALSE(after(0xffffffffu, 1));
-}
-
-wire::NameAddress v4(std::uint8_t last) { return {wire::AddressFamily::kIpv4, {10, 1, 0, last}}; }
-wire::NameAddress v6(std::uint8_t last)
-{
-    wire::NameAddress a{wire::AddressFamily::kIpv6, {0xfd}};
-    a.bytes[15] = last;
-    return a;
-}
-
-TEST(Name, GoldenBytes)
-{
-    wire::EndpointName n = make_name(0x1234, 0x0102030405060708u, 0x55);
-    n.incarnation.set(0x61626364);
-    EXPECT_TRUE(wire::add_address(n, v6(9)));
-    EXPECT_EQ(hex(std::as_bytes(std::span{&n, 1})),
-              "01" "02" "1234" "64636261" "0807060504030201" "55555555555555555555555555555555"
-              "7f000001" "fd000000000000000000000000000009" "000000000000000000000000");
-}
-
-TEST(Name, GoldenBytesOfAnEthernetContact)
-{
-    wire::EndpointName n;
-    wire::EtherContact contact;
-    contact.endpoint.set(0xa1b2);
-    contact.mac = {2, 0x4c, 1, 2, 3, 4};
-    EXPECT_TRUE(wire::add_address(n, v4(7)));
-    EXPECT_TRUE(wire::add_address(n, v4(8), contact));
-    EXPECT_EQ(n.kinds, 0x40);
-    EXPECT_EQ(hex(std::as_bytes(std::span{n.addresses})), "0a010007" "0a010008" "a1b2024c01020304" "00000000000000000000000000000000");
-    const wire::NameAddresses got{n};
-    ASSERT_EQ(got.size(), 2u);
-    EXPECT_FALSE(got.contact(0).present());
-    EXPECT_EQ(got.contact(1).endpoint.get(), 0xa1b2);
-    EXPECT_EQ(got.contact(1).mac, contact.mac);
-    EXPECT_EQ(got[1], v4(8));
-}
-
-TEST(Name, ContactsOfInterfacesShareTheRoomWithAddresses)
-{
-    wire::EndpointName n;
-    wire::EtherContact contact;
-    contact.endpoint.set(1);
-    EXPECT_TRUE(wire::add_address(n, v6(1), contact));
-    EXPECT_FALSE(wire::add_address(n, v4(2), contact)) << "8 bytes are left";
-    EXPECT_TRUE(wire::add_address(n, v4(2)));
-    EXPECT_TRUE(wire::add_address(n, v4(3)));
-    EXPECT_FALSE(wire::add_address(n, v4(4)));
-    const wire::NameAddresses got{n};
-    ASSERT_EQ(got.size(), 3u);
-    EXPECT_EQ(got[0], v6(1));
-    EXPECT_EQ(got[2], v4(3));
-    EXPECT_TRUE(got.contact(0).present());
-    EXPECT_FALSE(got.contact(1).present() || got.contact(2).present());
-    wire::EndpointName full;
-    for (std::uint8_t i = 1; i <= 3; ++i) {
-        EXPECT_TRUE(wire::add_address(full, v4(i)));
-    }
-    EXPECT_FALSE(wire::add_address(full, v4(4), contact)) << "only the first three can have one";
-}
-
-TEST(Name, KeepsItsAddressesInOrderUntilItIsFull)
-{
-    const auto fill = [](std::vector<wire::NameAddress> wanted, std::size_t expected) {
-        wire::EndpointName n;
-        for (std::size_t i = 0; i < wanted.size(); ++i) {
-            EXPECT_EQ(wire::add_address(n, wanted[i]), i < expected) << i;
-        }
-        const wire::NameAddresses got{n};
-        wanted.resize(expected);
-        EXPECT_TRUE(std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()));
-    };
-    fill({}, 0);
-    fill({v4(1), v4(2), v4(3), v4(4), v4(5), v4(6), v4(7), v4(8), v4(9)}, 8);
-    fill({v6(1), v6(2), v4(3)}, 2);
-    fill({v4(1), v6(2), v4(3), v4(4), v4(5), v4(6)}, 5);
-    fill({v4(1), v4(2), v4(3), v4(4), v6(5), v6(6)}, 5);
-    wire::EndpointName n;
-    EXPECT_FALSE(wire::add_address(n, {wire::AddressFamily::kIpv6, {}})) << "no address at all";
-}
-
-// What a peer sends: any bytes are some list, or none.
-TEST(Name, ReadsAnyBytesWithinTheirBounds)
-{
-    std::mt19937_64 random{testing::test_seed(4)};
-    for (int i = 0; i < 20'000; ++i) {
-        wire::EndpointName n;
-        n.kinds = static_cast<std::uint8_t>(random());
-        for (std::uint8_t& b : n.addresses) {
-            b = random() % 3 == 0 ? 0 : static_cast<std::uint8_t>(random());
-        }
-        const wire::NameAddresses got{n};
-        ASSERT_LE(got.size(), wire::kNameAddressesMax);
-        ASSERT_LE(got.used_bytes(), wire::kNameAddressBytes);
-    }
 }
 
 class Handshake : public ::testing::Test {
