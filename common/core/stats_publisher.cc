@@ -16,13 +16,16 @@ void StatsPublisher::open(const Settings& settings, const Log& log) noexcept
     if (!settings.boolean(SettingId::kStatsPage)) {
         return;
     }
-    Result<Fd> fd = create_memfd(kStatsPageName, kStatsPageBytes, log);
+    const Log quiet{LogLevel::kNone, nullptr, nullptr};   // it is for people who look on: that there is none is no error
+    Result<Fd> fd = create_memfd(kStatsPageName, kStatsPageBytes, quiet);
     if (!fd) {
+        LINNET_LOG(log, kDebug, "no statistics page: %s", status_text(fd.status()));
         return;
     }
     memfd_ = std::move(*fd);
-    Result<Mapping> mapping = Mapping::map(memfd_.get(), kStatsPageBytes, MapAccess::kReadWrite, log);
+    Result<Mapping> mapping = Mapping::map(memfd_.get(), kStatsPageBytes, MapAccess::kReadWrite, quiet);
     if (!mapping) {
+        LINNET_LOG(log, kDebug, "no statistics page: %s", status_text(mapping.status()));
         memfd_.reset();
         return;
     }
