@@ -5,7 +5,9 @@
 // For the files of capi/ alone. Threads, blocking, failure: as linnet.h says.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <utility>
@@ -25,6 +27,15 @@ struct linnet_context {
 namespace linnet::capi {
 
 inline linnet_status_t to_c(Status s) noexcept { return static_cast<linnet_status_t>(s); }
+
+// More than a clock can count is for ever.
+inline Nanos to_nanos(std::uint64_t ns) noexcept { return Nanos{static_cast<std::int64_t>(std::min<std::uint64_t>(ns, INT64_MAX))}; }
+
+template <class... Pointers>
+bool any_null(const Pointers*... pointers) noexcept
+{
+    return (... || (pointers == nullptr));
+}
 
 template <class Body>
 linnet_status_t c_boundary(Body&& body) noexcept

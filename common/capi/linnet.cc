@@ -82,6 +82,12 @@ Result<MatchSpec> match_of(core::Context& c, const linnet_match_t& m) noexcept
     return MatchSpec{PeerId{m.peer}, m.match_bits, m.ignore};
 }
 
+bool settings_there(const linnet_open_options_t& o) noexcept
+{
+    const auto there = [](const linnet_setting_t& s) { return !any_null(s.name, s.value); };
+    return o.setting_count == 0 || (o.settings != nullptr && std::all_of(o.settings, o.settings + o.setting_count, there));
+}
+
 void log_to_host(void* arg, LogLevel level, const char* line) noexcept
 {
     const auto* ctx = static_cast<const linnet_context*>(arg);
@@ -97,6 +103,9 @@ const char* linnet_version_text(void) noexcept { return PACKAGE_VERSION; }
 
 linnet_status_t linnet_setting_describe(size_t index, linnet_setting_info_t* out) noexcept
 {
+    if (out == nullptr) {
+        return LINNET_ERR_INVALID;
+    }
     if (index >= kSettingCount) {
         return LINNET_ERR_NOT_FOUND;
     }
@@ -110,7 +119,7 @@ linnet_status_t linnet_setting_describe(size_t index, linnet_setting_info_t* out
 linnet_status_t linnet_context_open(const linnet_open_options_t* options, linnet_context_t** out) noexcept
 {
     return c_boundary([&] {
-        if (options == nullptr || out == nullptr || options->size < sizeof *options) {
+        if (any_null(options, out) || options->size < sizeof *options || !settings_there(*options)) {
             return Status::kInvalid;
         }
         auto ctx = std::make_unique<linnet_context>();
@@ -138,7 +147,7 @@ linnet_status_t linnet_context_open(const linnet_open_options_t* options, linnet
 
 linnet_status_t linnet_context_flush(linnet_context_t* ctx, uint64_t timeout_ns) noexcept
 {
-    return entry(ctx, [&](core::Context& c) { return c.flush(Nanos{timeout_ns}); });
+    return entry(ctx, [&](core::Context& c) { return c.flush(to_nanos(timeout_ns)); });
 }
 
 // In a child of fork() everything stays as it is: taking a socket out of the epoll set, or shutting it down, would do so to the parent, whose locks
@@ -168,6 +177,9 @@ linnet_status_t linnet_context_caps(linnet_context_t* ctx, linnet_caps_t* caps) 
 linnet_status_t linnet_context_name(linnet_context_t* ctx, linnet_name_t* out) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (out == nullptr) {
+            return Status::kInvalid;
+        }
         std::memcpy(out->bytes, &c.name(), sizeof out->bytes);
         return Status::kOk;
     });
@@ -176,9 +188,12 @@ linnet_status_t linnet_context_name(linnet_context_t* ctx, linnet_name_t* out) n
 linnet_status_t linnet_name_text(const linnet_name_t* name, char* out, size_t out_bytes) noexcept
 {
     return c_boundary([&] {
-        const auto decoded = wire::decode_name(std::as_bytes(std::span{name->bytes}));
-        if (!decoded || out_bytes == 0) {
+        if (any_null(name, out) || out_bytes == 0) {
             return Status::kInvalid;
+        }
+        const auto decoded = wire::decode_name(std::as_bytes(std::span{name->bytes}));
+        if (!decoded) {
+            return decoded.status();
         }
         std::snprintf(out, out_bytes, "%s", session::name_text(*decoded).c_str());
         return Status::kOk;
@@ -188,6 +203,9 @@ linnet_status_t linnet_name_text(const linnet_name_t* name, char* out, size_t ou
 linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_name_t* name, linnet_peer_t* out) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (any_null(name, out)) {
+            return Status::kInvalid;
+        }
         const auto decoded = wire::decode_name(std::as_bytes(std::span{name->bytes}));
         if (!decoded) {
             return decoded.status();
@@ -203,6 +221,9 @@ linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_name_t* name
 linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service, linnet_peer_t* out) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (any_null(node, service, out)) {
+            return Status::kInvalid;
+        }
         const auto id = c.add_address(node, service);
         if (id) {
             *out = id->value;
@@ -214,6 +235,9 @@ linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node,
 linnet_status_t linnet_peer_label(linnet_context_t* ctx, linnet_peer_t peer, const char* label) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (label == nullptr) {
+            return Status::kInvalid;
+        }
         const auto p = peer_of(c, peer);
         if (p) {
             (*p)->set_label(label);
@@ -281,6 +305,9 @@ linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv
 linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (!aligned(request)) {
+            return Status::kInvalid;
+        }
         // The host calls this only before `done`, so that the request is still in its storage.
         auto* const r = std::launder(reinterpret_cast<proto::Request*>(request->opaque));   // the first base of both kinds
         const Status s = c.proto().cancel(*r);
@@ -295,6 +322,9 @@ linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) 
 linnet_status_t linnet_probe(linnet_context_t* ctx, const linnet_match_t* match, linnet_result_t* result) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (any_null(match, result)) {
+            return Status::kInvalid;
+        }
         const auto spec = match_of(c, *match);
         if (!spec) {
             return spec.status();
@@ -311,6 +341,9 @@ linnet_status_t linnet_probe(linnet_context_t* ctx, const linnet_match_t* match,
 linnet_status_t linnet_probe_claim(linnet_context_t* ctx, const linnet_match_t* match, linnet_message_t** message, linnet_result_t* result) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
+        if (any_null(match, message, result)) {
+            return Status::kInvalid;
+        }
         const auto spec = match_of(c, *match);
         if (!spec) {
             return spec.status();
@@ -357,7 +390,7 @@ linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, lin
     return post_entry(ctx, am->data.length, [&](core::Context& c) {
         const auto p = peer_of(c, am->peer);
         if (!p || !aligned(request) || am->id >= LINNET_AM_IDS || am->header_bytes > proto::kActiveHeaderMax ||
-            am->data.length > proto::kActivePayloadMax) {
+            (am->header == nullptr && am->header_bytes != 0) || am->data.length > proto::kActivePayloadMax) {
             return Status::kInvalid;
         }
         auto& r = make_request<proto::SendRequest>(request, am->data, am->done, am->done_arg);
@@ -383,16 +416,21 @@ unsigned linnet_progress(linnet_context_t* ctx, unsigned budget, unsigned flags)
 
 linnet_status_t linnet_wait(linnet_context_t* ctx, uint64_t timeout_ns) noexcept
 {
-    return entry(ctx, [&](core::Context& c) {
-        return c.wait(Nanos{static_cast<std::int64_t>(std::min<std::uint64_t>(timeout_ns, INT64_MAX))});
-    });
+    return entry(ctx, [&](core::Context& c) { return c.wait(to_nanos(timeout_ns)); });
 }
 
 linnet_status_t linnet_wait_fd(linnet_context_t* ctx, int* fd) noexcept
 {
     return entry(ctx, [&](core::Context& c) {
-        *fd = c.wait_fd();
-        return *fd >= 0 ? Status::kOk : Status::kUnsupported;
+        if (fd == nullptr) {
+            return Status::kInvalid;
+        }
+        const int mine = c.wait_fd();
+        if (mine < 0) {
+            return Status::kUnsupported;
+        }
+        *fd = mine;
+        return Status::kOk;
     });
 }
 
@@ -405,6 +443,9 @@ linnet_status_t linnet_wait_fd_arm(linnet_context_t* ctx) noexcept
 
 linnet_status_t linnet_counter_describe(size_t index, linnet_counter_info_t* out) noexcept
 {
+    if (out == nullptr) {
+        return LINNET_ERR_INVALID;
+    }
     if (index >= kCounterCount) {
         return LINNET_ERR_NOT_FOUND;
     }
@@ -419,6 +460,9 @@ linnet_status_t linnet_counter_read(linnet_context_t* ctx, size_t index, uint64_
         return LINNET_ERR_NOT_FOUND;
     }
     return entry(ctx, [&](core::Context& c) {
+        if (value == nullptr) {
+            return Status::kInvalid;
+        }
         *value = c.counter(static_cast<Counter>(index));
         return Status::kOk;
     });

@@ -13,8 +13,8 @@
  *                its own request's data.
  * Blocking       Only linnet_wait(), linnet_context_flush(), linnet_context_close() and, with LINNET_MAY_SLEEP, linnet_progress().
  *                Each is bounded by its argument or by the setting it names.
- * Failure        A negative linnet_status_t. Outputs are written only on success. The reason is logged once, by the function
- *                that found it, through the host's log sink.
+ * Failure        A negative linnet_status_t; its reason is logged once, by the function that found it, through the host's log sink. Outputs are written
+ *                only on success. NULL that nothing allows is LINNET_ERR_INVALID; only for the struct of an operation (linnet_send_t...) nobody looks.
  *
  * Times are nanoseconds, sizes bytes. Structs that may grow begin with `size`: set it to sizeof(the struct).
  */

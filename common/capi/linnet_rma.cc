@@ -64,7 +64,7 @@ extern "C" {
 linnet_status_t linnet_region_open(linnet_context_t* ctx, const linnet_region_options_t* options, linnet_region_t** out) noexcept
 {
     return post_entry(ctx, 0, [&](core::Context& c) {   // it leaves work open: that of peers, who may come at once
-        if (options == nullptr || out == nullptr || options->size < sizeof *options) {
+        if (any_null(options, out) || options->size < sizeof *options) {
             return Status::kInvalid;
         }
         proto::RegionSpec spec;
@@ -132,6 +132,9 @@ linnet_status_t linnet_rma_read(linnet_context_t* ctx, const linnet_rma_t* rma, 
 
 linnet_status_t linnet_atomic_valid(linnet_atomic_form_t form, linnet_atomic_op_t op, linnet_atomic_type_t type, size_t* count, size_t* bytes) noexcept
 {
+    if (any_null(count, bytes)) {
+        return LINNET_ERR_INVALID;
+    }
     const proto::AtomicKind kind = to_kind(form, op, type);
     if (!proto::atomic_valid(kind)) {
         return LINNET_ERR_UNSUPPORTED;

@@ -407,11 +407,17 @@ unsigned Context::progress(unsigned budget, WhenIdle when) noexcept
     return done != 0 ? done : polled;
 }
 
+// The end of a wait; what is beyond the clock's last moment is never.
+TimePoint Context::after(Nanos timeout) const noexcept
+{
+    const TimePoint now = clock_.now();
+    return timeout >= TimePoint::max() - now ? TimePoint::max() : now + timeout;
+}
+
 Status Context::wait(Nanos timeout) noexcept
 {
     engine_->enter();
-    const TimePoint now = clock_.now();
-    const TimePoint deadline = timeout >= TimePoint::max() - now ? TimePoint::max() : now + timeout;
+    const TimePoint deadline = after(timeout);
     const auto ready = [this]() noexcept { return proto_->has_completions(); };
     Status s = Status::kOk;
     unsigned n = drain(0);
@@ -442,7 +448,7 @@ std::uint32_t Context::unacknowledged() noexcept
 
 Status Context::flush(Nanos timeout) noexcept
 {
-    const TimePoint deadline = clock_.now() + timeout;
+    const TimePoint deadline = after(timeout);
     while (unacknowledged() != 0) {
         if (clock_.now() >= deadline) {
             LINNET_LOG(log_, kWarn, "%u peers have not acknowledged everything within %lld ms (setting finalize_timeout)", unacknowledged(),
