@@ -212,7 +212,7 @@ Status Context::open_transports()
 
 Context::~Context()
 {
-    if (engine_ != nullptr && alive()) {
+    if (sessions_ != nullptr && alive()) {   // else it was never open: memory ran out before
         close();
     }
 }

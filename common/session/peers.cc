@@ -96,11 +96,11 @@ Result<Session*> SessionLayer::make(const wire::EndpointName& name, bool known, 
         s->ack_sent_.store(config_.first_number - 1, std::memory_order_relaxed);
     }
     s->endpoint_id_.store(name.endpoint_id.get(), std::memory_order_relaxed);
-    (*chunk.load(std::memory_order_relaxed))[index % kChunk].store(made.release(), std::memory_order_release);
-    count_.store(index + 1, std::memory_order_release);
-    if (name.endpoint_id.get() != 0) {
+    if (name.endpoint_id.get() != 0) {   // the last that can fail: a session that is not in the table would not be found the next time
         by_endpoint_[name.endpoint_id.get()] = s;
     }
+    (*chunk.load(std::memory_order_relaxed))[index % kChunk].store(made.release(), std::memory_order_release);
+    count_.store(index + 1, std::memory_order_release);
     return s;
 }
 

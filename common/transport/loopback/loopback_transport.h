@@ -25,7 +25,7 @@ namespace linnet {
 
 class LoopbackTransport final : public Transport {
 public:
-    LoopbackTransport(Log& log, Stats& stats) noexcept : log_{log}, counters_{stats.block(StatsRole::kAnyThread)} {}
+    LoopbackTransport(Log& log, Stats& stats) : log_{log}, counters_{stats.block(StatsRole::kAnyThread)} {}
     ~LoopbackTransport() override { shutdown(); }
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override;

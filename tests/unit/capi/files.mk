@@ -8,3 +8,11 @@ unit_capi_test_SOURCES = \
     unit/capi/boundary_test.cc \
     unit/capi/quiet_context.h
 unit_capi_test_LDADD = $(TEST_LIBS) $(libs_capi)
+
+# It brings operators new and delete of its own, as ThreadSanitizer does.
+test_programs += unit_capi_memory_test
+single_threaded_programs += unit_capi_memory_test
+unit_capi_memory_test_SOURCES = \
+    unit/capi/memory_test.cc \
+    unit/capi/quiet_context.h
+unit_capi_memory_test_LDADD = $(TEST_LIBS) $(libs_capi)
