@@ -2,12 +2,16 @@
 // Copyright (c) 2026 the Linnet authors
 // What is special about links over TCP: opening, refusing, strangers, death at every stage, descriptors, sleeping.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "contract/endpoint.h"
@@ -436,6 +440,74 @@ TEST_P(TcpDeath, SeenBySendFirstIsStillReportedOnceWithItsErrno)
     EXPECT_NE(b().downs[0].text.find("errno"), std::string::npos) << b().downs[0].text;
 }
 
+// ---- congestion control ----
+
+// Of the connection's sockets: the opener's and the acceptor's end.
+class CongestionControl : public TcpLink {
+protected:
+    static std::string of(int fd)
+    {
+        char name[32]{};
+        socklen_t bytes = sizeof name - 1;
+        return ::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes) == 0 ? name : "?";
+    }
+    static unsigned port(const sockaddr_storage& at) { return ntohs(reinterpret_cast<const sockaddr_in&>(at).sin_port); }   // IPv6 has it there too
+    // Opens a link and returns what is in force at both ends of it.
+    std::pair<std::string, std::string> ends()
+    {
+        pair->open(LinkRole::kLane);
+        const unsigned listens_at = pair->b().name.port.get();
+        std::pair<std::string, std::string> found;
+        for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+            const int fd = std::atoi(entry.path().filename().c_str());
+            sockaddr_storage here{};
+            sockaddr_storage there{};
+            socklen_t here_bytes = sizeof here;
+            socklen_t there_bytes = sizeof there;
+            if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_bytes) == 0 &&
+                ::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_bytes) == 0 && (there.ss_family == AF_INET || there.ss_family == AF_INET6)) {
+                (port(there) == listens_at ? found.first : found.second) += of(fd);
+            }
+        }
+        return found;
+    }
+    static std::string systems_own()
+    {
+        const Fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        return of(fd.get());
+    }
+    static bool said(const std::string& line)
+    {
+        const auto lines = testing::logged_lines();
+        return std::find(lines.begin(), lines.end(), line) != lines.end();
+    }
+};
+
+// Both are in every kernel, and allowed to everybody where they are the default.
+TEST_P(CongestionControl, IsTheOneThatWasAskedForAtBothEnds)
+{
+    const std::string other = systems_own() == "reno" ? "cubic" : "reno";
+    make({{SettingId::kTcpCongestion, other}});
+    if (!said("tcp: congestion control " + other)) {
+        GTEST_SKIP() << "the system has or allows none but its own";
+    }
+    EXPECT_EQ(ends(), std::pair(other, other));
+}
+
+TEST_P(CongestionControl, NothingAskedForMeansTheSystemsOwn)
+{
+    make({{SettingId::kTcpCongestion, ""}});
+    EXPECT_EQ(ends(), std::pair(systems_own(), systems_own()));
+    EXPECT_TRUE(said("tcp: congestion control " + systems_own()));
+}
+
+TEST_P(CongestionControl, RefusedNameIsToldAndTheSystemsOwnUsed)
+{
+    make({{SettingId::kTcpCongestion, "no-such-control"}});
+    EXPECT_TRUE(said("tcp: congestion control " + systems_own() + ", the system refused no-such-control"));
+    EXPECT_EQ(ends(), std::pair(systems_own(), systems_own()));
+}
+
 // ---- descriptors ----
 
 class LowDescriptors {
@@ -605,6 +677,8 @@ TEST_P(TcpLink, SenderRunsOnWhileTheReceiverComputes)
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TcpLink, ::testing::ValuesIn(plain_kinds().begin() + 1, plain_kinds().begin() + 3),
+                         [](const auto& p) { return std::string{p.param.name}; });
+INSTANTIATE_TEST_SUITE_P(All, CongestionControl, ::testing::ValuesIn(plain_kinds().begin() + 1, plain_kinds().begin() + 3),
                          [](const auto& p) { return std::string{p.param.name}; });
 INSTANTIATE_TEST_SUITE_P(All, TcpDeath, ::testing::ValuesIn(plain_kinds().begin() + 1, plain_kinds().begin() + 3),
                          [](const auto& p) { return std::string{p.param.name}; });

@@ -13,10 +13,12 @@ integration_waist_test_SOURCES = \
     integration/waist/onesided_test.cc \
     integration/waist/path_test.cc \
     integration/waist/provider_like_test.cc \
+    integration/waist/stats_page_test.cc \
     integration/waist/waist.h \
     support/net_namespace.cc \
-    support/net_namespace.h
-integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la $(libs_sys)
+    support/net_namespace.h \
+    support/stats_page_of.h
+integration_waist_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la $(libs_stats) $(libs_sys)
 
 # The same as it comes: peers of one host share memory.
 test_programs += integration_waist_shm_test
