@@ -21,8 +21,10 @@ constexpr Ticks kPatienceWhenContended = 50;
 // Ranks that take turns on a core lose theirs to each look for held packets; and a host that went away in mid-row is late by time slices anyhow.
 constexpr unsigned kHoldFactorWhenContended = 10;
 constexpr std::size_t kEventsPerSleep = 8;
-// Rows of sends come in numbers: after one, go on looking every hold_time for so long, and no sender has to wake us.
-constexpr unsigned kWatchLooks = 20;
+// Rows of sends come in numbers: after some, go on looking every hold_time, and no sender has to wake us. A row of its own is worth a few looks, each further
+// one that a look finds twice as many: a look takes the host's core for some microseconds.
+constexpr unsigned kFirstLooks = 2;
+constexpr unsigned kMostLooks = 20;
 
 }   // namespace
 
@@ -155,12 +157,12 @@ void ProgressEngine::event_thread_parked() noexcept
     }
 }
 
-// Until for kWatchLooks in a row no packet was held back, and all that were have been sent. (Model: docs/models/held_packets.pml.)
+// Until no packet was held back for a number of looks in a row, and all that were have been sent. (Model: docs/models/held_packets.pml.)
 bool ProgressEngine::watch_for_held(std::uint32_t held) noexcept
 {
     if (held != held_seen_) {
         held_seen_ = held;
-        watch_ = kWatchLooks;
+        watch_ = std::min(2 * watch_ + kFirstLooks, kMostLooks);
     } else if (watch_ != 0 && held_sent_.load(std::memory_order_relaxed) == held) {
         --watch_;
     }

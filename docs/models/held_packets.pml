@@ -20,7 +20,7 @@
 #ifndef ARMS
 #define ARMS 1
 #endif
-#define LOOKS 2          /* kWatchLooks */
+#define LOOKS 2          /* at most, after a row; the code's number depends on the rows before */
 
 mtype = { awake, parked, armed };
 
@@ -144,7 +144,7 @@ proctype EventThread()
     :: !arm_request ->                          /* event_thread_parked() */
         now = held;
         if
-        :: now != looked -> looked = now; looks = LOOKS
+        :: now != looked -> looked = now; if :: looks = 1 :: looks = LOOKS fi
 #ifdef M_LOSE_PATIENCE
         :: now == looked && looks != 0 -> looks--
 #else

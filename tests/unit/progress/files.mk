@@ -4,6 +4,8 @@
 
 test_programs += unit_progress_test
 unit_progress_test_SOURCES = \
+    unit/progress/engine_fixture.h \
+    unit/progress/engine_host_test.cc \
     unit/progress/fake_source.h \
     unit/progress/gap_predictor_test.cc \
     unit/progress/pollers_test.cc \

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// An engine with a source that the test feeds, and the host's calls as the waist makes them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "progress/progress_engine.h"
+#include "support/eventually.h"
+#include "support/test_log.h"
+#include "sys/system_clock.h"
+#include "unit/progress/fake_source.h"
+
+namespace linnet::testing {
+
+class ProgressEngineTest : public ::testing::Test {
+protected:
+    ProgressEngine& make(ProgressEngine::Config config = {}, FakeSource::Bell bell = FakeSource::Bell::kAlways)
+    {
+        source_.emplace(bell);
+        config.has_completions = ReadyRef::to(has_completions_);
+        ProgressEngine& engine = engine_.emplace(config, clock_, stats_, test_log());
+        // What the source handles completes at once. Not by way of engine_, which is empty before the event thread has ended.
+        source_->on_handled = [this, &engine](std::uint64_t n) {
+            completions_.fetch_add(n);
+            engine.completed();
+        };
+        EXPECT_EQ(engine.add_source(*source_), Status::kOk);
+        EXPECT_EQ(engine.start(), Status::kOk);
+        return engine;
+    }
+    void TearDown() override
+    {
+        if (engine_) {
+            engine_->stop();
+            EXPECT_EQ(source_->overlaps(), 0u);
+        }
+        engine_.reset();
+    }
+    std::uint64_t count(Counter id) const { return stats_.total(id); }
+    // One call of a host's progress loop, as the waist makes it.
+    unsigned host_call(WhenIdle when = WhenIdle::kSleep)
+    {
+        engine_->enter();
+        const unsigned n = engine_->host_progress(64, when);
+        const std::uint64_t drained = completions_.exchange(0);
+        drained_ += drained;
+        engine_->leave(drained != 0 ? CallKind::kCompleted : CallKind::kEmpty);
+        return n;
+    }
+    void post()
+    {
+        engine_->enter();
+        engine_->work_opened();
+        engine_->leave(CallKind::kPost);
+    }
+
+    SystemClock clock_;
+    Stats stats_;
+    std::atomic<std::uint64_t> completions_{0};
+    std::uint64_t drained_{0};
+    struct HasCompletions {
+        const std::atomic<std::uint64_t>* n;
+        bool operator()() const noexcept { return n->load() != 0; }
+    } has_completions_{&completions_};
+    std::optional<FakeSource> source_;
+    std::optional<ProgressEngine> engine_;
+};
+
+}   // namespace linnet::testing
