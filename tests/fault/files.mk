@@ -5,6 +5,8 @@
 # A net in one process, and a session layer over it, with a sink that checks what sessions promise.
 check_LTLIBRARIES += libtestsim.la
 libtestsim_la_SOURCES = \
+    support/bulk_book.cc \
+    support/bulk_book.h \
     support/session_node.cc \
     support/session_node.h \
     support/sim_net.cc \

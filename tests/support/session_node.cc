@@ -29,6 +29,14 @@ T load(std::span<const std::byte> from)
     std::memcpy(&t, from.data(), sizeof t);
     return t;
 }
+
+// An order travels in the tag of a message.
+void put(wire::TagHeader& tag, const BulkBook::Order& order)
+{
+    tag.send_slot.set(order.slot);
+    tag.space.set(order.generation << 8 | order.from);
+}
+BulkBook::Order order_of(const wire::TagHeader& tag) { return {tag.send_slot.get(), tag.space.get() >> 8, tag.space.get() & 0xff}; }
 }   // namespace
 
 wire::EndpointName make_name(std::uint16_t port, std::uint64_t id, std::uint8_t secret)
@@ -84,7 +92,7 @@ NodeMessage& SessionNode::make_message()
     return m;
 }
 
-void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t flags)
+void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t flags, const BulkBook::Order& order)
 {
     MutexLock guard{p.lock};
     if (p.down_reason() != Status::kOk) {
@@ -105,6 +113,7 @@ void SessionNode::send(NodePeer& p, std::size_t payload_bytes, std::uint16_t fla
     wire::TagHeader t;
     t.match_bits.set(m.index);
     t.immediate.set(layer.self().endpoint_id.get());
+    put(t, order);
     std::memcpy(m.head_store.data(), &h, sizeof h);
     std::memcpy(m.head_store.data() + sizeof h, &t, sizeof t);
     fill_pattern(std::span{m.body}.first(payload_bytes), m.index);
@@ -171,7 +180,12 @@ bool SessionNode::all_acked(NodePeer& p)
 
 // ---- sink ----
 
-std::unique_ptr<session::Session> SessionNode::make_session(PeerId id) { return std::make_unique<NodePeer>(id); }
+std::unique_ptr<session::Session> SessionNode::make_session(PeerId id)
+{
+    auto p = std::make_unique<NodePeer>(id, net_, faults_);
+    p->bulk.largest = bulk_piece_max;
+    return p;
+}
 
 void SessionNode::alive(session::Session& s, const char* call)
 {
@@ -180,7 +194,7 @@ void SessionNode::alive(session::Session& s, const char* call)
     }
 }
 
-void SessionNode::arrived(NodePeer& p, std::uint32_t index, std::span<const std::byte> payload)
+void SessionNode::arrived(NodePeer& p, std::uint32_t index, std::span<const std::byte> payload, const BulkBook::Order& order)
 {
     if (index != p.received) {
         fault(numbered("message out of order: expected, got", p.received, index));
@@ -188,6 +202,10 @@ void SessionNode::arrived(NodePeer& p, std::uint32_t index, std::span<const std:
     ++p.received;
     if (const std::size_t wrong = pattern_mismatch(payload, index); wrong != payload.size()) {
         fault(numbered("wrong byte in message, at", index, wrong));
+    }
+    if (order.slot != 0) {
+        p.bulk.ordered(order);
+        pump_bulk(p);
     }
     if (answer_every != 0 && p.received % answer_every == 0) {
         send(p, payload.size() / 2);
@@ -206,7 +224,7 @@ void SessionNode::on_message(session::Session& s, std::span<const std::byte> pac
         layer.declare_down(s, Status::kProtocol, "the test says so");
         return;
     }
-    arrived(p, static_cast<std::uint32_t>(tag.match_bits.get()), packet.subspan(sizeof(wire::PacketHead) + sizeof tag));
+    arrived(p, static_cast<std::uint32_t>(tag.match_bits.get()), packet.subspan(sizeof(wire::PacketHead) + sizeof tag), order_of(tag));
 }
 
 Landing SessionNode::on_message_begin(session::Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept
@@ -216,7 +234,9 @@ Landing SessionNode::on_message_begin(session::Session& s, std::span<const std::
     if (p.landing_open) {
         fault("two messages land at once");
     }
-    p.landing_index = static_cast<std::uint32_t>(load<wire::TagHeader>(head.subspan(sizeof(wire::PacketHead))).match_bits.get());
+    const auto tag = load<wire::TagHeader>(head.subspan(sizeof(wire::PacketHead)));
+    p.landing_index = static_cast<std::uint32_t>(tag.match_bits.get());
+    p.landing_order = order_of(tag);
     if (give_up_at != 0 && p.received + 1 == give_up_at) {
         layer.declare_down(s, Status::kProtocol, "the test says so");
         return {};
@@ -245,7 +265,7 @@ void SessionNode::on_message_end(session::Session& s, void* cookie) noexcept
         fault("ended a message that had not begun");
     }
     p.landing_open = false;
-    arrived(p, p.landing_index, {p.landing.data(), p.landing_bytes});
+    arrived(p, p.landing_index, {p.landing.data(), p.landing_bytes}, p.landing_order);
 }
 
 void SessionNode::on_message_lost(session::Session& s, void* cookie) noexcept
@@ -261,22 +281,57 @@ void SessionNode::on_message_lost(session::Session& s, void* cookie) noexcept
 Landing SessionNode::on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept
 {
     alive(s, "on_bulk_begin");
-    NodePeer& p = peer(s);
-    p.bulk_arrived.push_back(head);
-    return {p.bulk_landing.data(), std::min<std::size_t>(head.body_bytes.get(), kMaxPayload), &p};
+    return peer(s).bulk.begin(head);
 }
 
-void SessionNode::on_bulk_end(session::Session& s, void*, std::size_t, bool ok) noexcept { peer(s).bulk_ok += ok ? 1 : 0; }
-void SessionNode::on_bulk_sent(session::Session&, void* cookie, bool ok) noexcept { bulk_sent.emplace_back(cookie, ok); }
+void SessionNode::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept
+{
+    alive(s, "on_bulk_end");
+    NodePeer& p = peer(s);
+    p.bulk_ok += ok ? 1 : 0;
+    if (const BulkBook::Order over = p.bulk.end(s.endpoint_id(), cookie, landed, ok); over.slot != 0) {
+        send(p, 0, 0, over);
+    }
+}
+
+void SessionNode::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
+{
+    if (!peer(s).bulk.sent(cookie)) {
+        bulk_sent.emplace_back(cookie, ok);
+    } else if (ok) {
+        pump_bulk(peer(s));
+    }
+}
+
 void SessionNode::on_bulk_ready(session::Session& s) noexcept
 {
     alive(s, "on_bulk_ready");
     ++bulk_ready;
+    pump_bulk(peer(s));
 }
+
 void SessionNode::on_bulk_down(session::Session& s) noexcept
 {
     alive(s, "on_bulk_down");
-    ++peer(s).bulk_downs;
+    NodePeer& p = peer(s);
+    ++p.bulk_downs;
+    for (const BulkBook::Order& order : p.bulk.link_down()) {
+        send(p, 0, 0, order);
+    }
+    pump_bulk(p);   // which asks for the next link
+}
+
+// Pieces while the link takes them. When it does not, on_bulk_ready() comes, or on_peer_down().
+void SessionNode::pump_bulk(NodePeer& p)
+{
+    MutexLock guard{p.lock};
+    while (BulkBook::Out* const out = p.bulk.next_out(layer.self().endpoint_id.get())) {
+        const Status s = layer.send_bulk(p, out->head, out->bytes, out);
+        if (s != Status::kOk && s != Status::kInProgress) {
+            return;
+        }
+        p.bulk.taken(*out, s == Status::kOk);
+    }
 }
 
 void SessionNode::hand_back(NodePeer& p, NodeMessage& m, std::uint32_t expected)
@@ -340,6 +395,7 @@ void SessionNode::on_peer_down(session::Session& s, Status why, IntrusiveQueue<s
     if (p.landing_open) {
         fault("a message was in landing when its peer went down");
     }
+    p.bulk.check_at_rest();
     MutexLock guard{p.lock};
     while (session::TxMessage* m = unacked.pop_front()) {
         hand_back(p, static_cast<NodeMessage&>(*m), p.handed_back++);

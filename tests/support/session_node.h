@@ -3,7 +3,8 @@
 // SessionNode: a session layer over a SimTransport, with a sink that checks what sessions promise.
 //
 // Message i to a peer carries i and bytes that follow from i. The sink checks number and bytes of each arrival, that none comes twice, late or out of order,
-// that what is handed back is referenced by no link, and overwrites it. What is wrong is collected in `faults()`, for the test to print with its seed.
+// that what is handed back is referenced by no link, and overwrites it. Bulk data: bulk_book.h. What is wrong is collected in `faults()`, for the test to
+// print with its seed.
 #pragma once
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "session/session_layer.h"
+#include "support/bulk_book.h"
 #include "support/sim_transport.h"
 
 namespace linnet::testing {
@@ -32,7 +34,8 @@ class SessionNode;
 
 class NodePeer final : public session::Session {
 public:
-    using Session::Session;
+    NodePeer(PeerId peer, SimNet& net, std::vector<std::string>& faults) : Session{peer}, bulk{net, faults} {}
+    BulkBook bulk;
     std::uint32_t sent{0};                // index of the next message, under lock
     std::uint32_t received{0};
     std::uint32_t handed_back{0};
@@ -45,8 +48,7 @@ public:
     std::uint32_t landing_index{0};
     std::size_t landing_bytes{0};
     bool landing_open{false};
-    std::vector<wire::BulkHead> bulk_arrived;
-    std::array<std::byte, kMaxPayload> bulk_landing{};
+    BulkBook::Order landing_order;
     std::size_t bulk_ok{0};
     int bulk_downs{0};
 };
@@ -68,7 +70,9 @@ public:
     [[nodiscard]] NodePeer* peer_of(std::uint64_t endpoint_id);
     // A pass over transport and layer.
     unsigned poll();
-    void send(NodePeer& peer, std::size_t payload_bytes, std::uint16_t flags = 0);
+    void send(NodePeer& peer, std::size_t payload_bytes, std::uint16_t flags = 0, const BulkBook::Order& order = {});
+    // One more bulk transfer from there to here.
+    void ask(NodePeer& peer) { send(peer, 0, 0, peer.bulk.ask()); }
     void goodbye(NodePeer& peer);
     [[nodiscard]] bool all_acked(NodePeer& peer);
     [[nodiscard]] std::size_t outstanding() const { return outstanding_; }   // messages not handed back
@@ -76,6 +80,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
     void fault(const std::string& text) { faults_.push_back(text); }
 
+    std::size_t bulk_piece_max{40};        // before the first peer; the same for both sides
     std::uint32_t answer_every{0};         // answers every n-th message from within its arrival
     std::uint32_t give_up_at{0};           // declares its peer lost while message n arrives
     bool move_payloads{true};
@@ -104,13 +109,14 @@ public:
     void on_peer_down(session::Session& s, Status why, IntrusiveQueue<session::TxMessage>& unacked) noexcept override;
 
     int bulk_ready{0};
-    std::vector<std::pair<void*, bool>> bulk_sent;
+    std::vector<std::pair<void*, bool>> bulk_sent;   // those that a test sent itself
 
 private:
     NodePeer& peer(session::Session& s) { return static_cast<NodePeer&>(s); }
     void alive(session::Session& s, const char* call);
     void hand_back(NodePeer& p, NodeMessage& m, std::uint32_t expected);
-    void arrived(NodePeer& p, std::uint32_t index, std::span<const std::byte> payload);
+    void arrived(NodePeer& p, std::uint32_t index, std::span<const std::byte> payload, const BulkBook::Order& order);
+    void pump_bulk(NodePeer& p);
     void copy_payload(NodeMessage& m);
     NodeMessage& make_message();
 

@@ -55,6 +55,52 @@ void SimNet::sever(Conn& c, int side)
     }
 }
 
+// Under the lock. What was said before goes to `to` once more, some time from now; whoever sent it goes away some time after that, or never.
+void SimNet::replay(SimTransport& to)
+{
+    constexpr unsigned kMostReplays = 16;
+    constexpr std::size_t kNone = SIZE_MAX;
+    const auto pick = [&](bool confirm) {
+        std::vector<std::size_t> found;
+        for (std::size_t i = 0; i < said_.size(); ++i) {
+            if (said_[i].to == &to && said_[i].confirm == confirm) {
+                found.push_back(i);
+            }
+        }
+        return found.empty() ? kNone : chance(0.5) ? found.back() : found[below(found.size())];
+    };
+    const std::size_t hello = pick(false);
+    if (hello == kNone || replays_ == kMostReplays) {
+        return;
+    }
+    ++replays_;
+    auto conn = std::make_unique<Conn>();
+    conn->ghost = true;
+    conn->said = hello;
+    End& from = conn->end[0];
+    from.stage = Stage::kGone;
+    End& end = conn->end[1];
+    end.owner = &to;
+    end.id = LinkId{next_id_++};
+    const auto later = [&](std::uint64_t most) { return Nanos{static_cast<std::int64_t>(below(most))}; };
+    const auto put = [&](const Said& said) {   // not by push(): it may overtake the one that it repeats
+        from.wire.push_back({from.last_at, said.bytes});
+        from.in_flight += said.bytes.size();
+    };
+    constexpr std::uint64_t kLate[] = {1, 1'000'000, 50'000'000};
+    from.last_at = clock_.now() + later(kLate[below(3)]);
+    put(said_[hello]);
+    if (const std::size_t confirm = chance(0.7) ? pick(true) : kNone; confirm != kNone) {
+        from.last_at += later(20'000'000);
+        put(said_[confirm]);
+    }
+    if (chance(0.7)) {
+        end.break_at = from.last_at + later(30'000'000);
+        end.eof = true;
+    }
+    conns_.push_back(std::move(conn));
+}
+
 SimTransport* SimNet::listener_at(const wire::EndpointName& name)
 {
     for (SimTransport* t : transports_) {
@@ -70,7 +116,7 @@ bool SimNet::break_any()
     const std::lock_guard guard{lock_};
     std::vector<Conn*> live;
     for (auto& c : conns_) {
-        if (c->end[0].stage != Stage::kGone || c->end[1].stage != Stage::kGone) {
+        if (!c->ghost && (c->end[0].stage != Stage::kGone || c->end[1].stage != Stage::kGone)) {
             live.push_back(c.get());
         }
     }
@@ -140,6 +186,9 @@ TimePoint SimNet::next_event()
     for (auto& c : conns_) {
         for (const End& e : c->end) {
             if (e.stage == Stage::kGone) {
+                if (c->ghost && !e.wire.empty()) {
+                    next = std::min(next, e.wire.front().at);
+                }
                 continue;
             }
             next = std::min(next, e.break_at);

@@ -257,28 +257,35 @@ LinkId SimTransport::stranger(std::uint16_t to_port, std::span<const std::byte> 
 unsigned SimTransport::poll(unsigned) noexcept
 {
     unsigned events = 0;
-    std::size_t count = 0;
+    std::vector<Found> mine;   // a lock for each costs more than all else that a simulation does
     {
         const std::lock_guard guard{net_.lock_};
-        count = net_.conns_.size();
-        while (!net_.keep_dead && count != 0 && net_.conns_.front()->end[0].stage == Stage::kGone && net_.conns_.front()->end[1].stage == Stage::kGone) {
-            net_.conns_.pop_front();
-            --count;
+        auto& conns = net_.conns_;
+        while (!net_.keep_dead && !conns.empty() && conns.front()->end[0].stage == Stage::kGone && conns.front()->end[1].stage == Stage::kGone) {
+            conns.pop_front();
         }
-    }
-    for (std::size_t i = 0; i < count && !dead_; ++i) {
-        Conn* c = nullptr;
-        {
-            const std::lock_guard guard{net_.lock_};
-            c = net_.conns_[i].get();
-        }
-        for (int side = 0; side < 2; ++side) {
-            if (c->end[side].owner == this) {
-                events += poll_end(*c, side);
+        for (auto& c : conns) {
+            for (int side = 0; side < 2; ++side) {
+                if (c->end[side].owner == this && has_work(*c, side)) {
+                    mine.push_back({c.get(), side});
+                }
             }
         }
     }
+    for (std::size_t i = 0; i < mine.size() && !dead_; ++i) {
+        events += poll_end(*mine[i].conn, mine[i].side);
+    }
     return events;
+}
+
+// Under the lock.
+bool SimTransport::has_work(const Conn& c, int side) const
+{
+    const End& e = c.end[side];
+    const auto& wire = c.end[1 - side].wire;
+    const TimePoint now = net_.clock_.now();
+    const bool due = now >= e.break_at || (e.stage == Stage::kConnecting ? now >= e.due : !e.unsent.empty() || e.tell_writable);
+    return e.stage != Stage::kGone && (due || !e.rx.empty() || (!wire.empty() && wire.front().at <= now));
 }
 
 unsigned SimTransport::poll_end(Conn& c, int side)
@@ -288,6 +295,7 @@ unsigned SimTransport::poll_end(Conn& c, int side)
     enum class What : std::uint8_t { kNothing, kFail, kHello } what = What::kNothing;
     Status why = Status::kPeerDown;
     bool writable = false;
+    bool incoming = false;
     std::vector<void*> sent;
     {
         const std::lock_guard guard{net_.lock_};
@@ -316,6 +324,8 @@ unsigned SimTransport::poll_end(Conn& c, int side)
             e.tell_writable = false;
             writable = true;
         }
+        const auto& wire = c.end[1 - side].wire;
+        incoming = !wire.empty() && wire.front().at <= now;
     }
     if (what == What::kFail) {
         fail(c, side, why, status_text(why), true);
@@ -332,8 +342,10 @@ unsigned SimTransport::poll_end(Conn& c, int side)
         sink_->on_writable(e.peer, e.role);
     }
     unsigned events = static_cast<unsigned>(sent.size()) + (writable ? 1 : 0);
-    if (alive(c, side, id)) {
+    if (incoming && alive(c, side, id)) {
         read_some(c, side);
+    }
+    if (!e.rx.empty() && alive(c, side, id)) {
         events += parse(c, side);
     }
     return events;
@@ -357,14 +369,47 @@ void SimTransport::open_with_hello(Conn& c, int side)
         e.stage = Stage::kAwaitWelcome;
     }
     if (!c.swallow) {
+        remember(c, false, {out, n});
         say(c, side, {out, n});
+    }
+}
+
+// For a replay, which may come at once.
+void SimTransport::remember(Conn& c, bool confirm, std::span<const std::byte> bytes)
+{
+    const std::lock_guard guard{net_.lock_};
+    if (net_.faults.replay <= 0) {
+        return;
+    }
+    net_.said_.push_back({c.end[1].owner, confirm, {bytes.begin(), bytes.end()}});
+    if (!confirm) {
+        c.said = net_.said_.size() - 1;
+        if (net_.chance(net_.faults.replay)) {
+            net_.replay(*c.end[1].owner);
+        }
+    }
+}
+
+// An acceptor takes a hello once at most, and no confirm of another attempt.
+void SimTransport::check_replay(const Conn& c, const HelloVerdict& v, bool confirm)
+{
+    const std::lock_guard guard{net_.lock_};
+    const bool accepted = v.action == HelloVerdict::Action::kAccept;
+    if (!c.ghost && confirm && accepted && c.said != SIZE_MAX) {
+        net_.said_[c.said].agreed = true;
+    } else if (c.ghost && accepted && confirm) {
+        net_.faults_of_replays_.emplace_back("a confirm of another attempt was accepted");
+    } else if (c.ghost && accepted && net_.said_[c.said].agreed) {
+        net_.faults_of_replays_.emplace_back("the hello of a link that had been up was accepted again");
     }
 }
 
 void SimTransport::say(Conn& c, int side, std::span<const std::byte> bytes)
 {
     const std::lock_guard guard{net_.lock_};
-    net_.push(c.end[side], bytes.data(), bytes.size());
+    if (!c.ghost) {
+        net_.push(c.end[side], bytes.data(), bytes.size());
+    }
 }
 
 void SimTransport::read_some(Conn& c, int side)
@@ -448,10 +493,16 @@ bool SimTransport::parse_hello(Conn& c, int side)
     } else {
         v = sink_->on_confirm(id, e.peer, e.role, packet);
     }
+    if (side == 1) {
+        check_replay(c, v, stage == Stage::kAwaitConfirm);
+    }
     if (!alive(c, side, id)) {
         return true;
     }
     if (v.reply_bytes != 0) {
+        if (stage == Stage::kAwaitWelcome) {
+            remember(c, true, {out, v.reply_bytes});
+        }
         say(c, side, {out, v.reply_bytes});
     }
     if (v.action != Action::kAccept) {

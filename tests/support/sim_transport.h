@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "transport/transport.h"
@@ -34,6 +35,9 @@ struct SimFaults {
     double timed_out{0};
     bool tells_close{false};                           // an end that a peer made is told from a break of the network
     double hang{0};                                    // the hello is swallowed; nothing ever comes
+    // Probability, per hello, that it or an earlier one comes to the same process once more, sooner or later, as from an opener of its own, perhaps with an
+    // earlier confirm behind it. Who repeats them hears no answer. The first 16 of a net.
+    double replay{0};
 };
 
 class SimNet {
@@ -55,6 +59,9 @@ public:
     // Connections that both sides think are up.
     [[nodiscard]] std::size_t links_up(LinkRole role);
     [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
+    [[nodiscard]] unsigned replays() const { return replays_; }
+    // What replays brought about that they must not.
+    [[nodiscard]] const std::vector<std::string>& faults_of_replays() const { return faults_of_replays_; }
 
 private:
     friend class SimTransport;
@@ -98,6 +105,14 @@ private:
     struct Conn {
         End end[2];
         bool swallow{false};
+        bool ghost{false};   // a replay: nobody is at end 0
+        std::size_t said{SIZE_MAX};   // the hello
+    };
+    struct Said {            // by an opener
+        SimTransport* to;
+        bool confirm;
+        std::vector<std::byte> bytes;
+        bool agreed{false};  // the hello came to a link
     };
 
     bool chance(double p) { return p > 0 && std::uniform_real_distribution<double>{0, 1}(random_) < p; }
@@ -105,6 +120,7 @@ private:
     void push(End& from, const std::byte* bytes, std::size_t n);
     void flush(End& from);
     void sever(Conn& c, int side);
+    void replay(SimTransport& to);
     SimTransport* listener_at(const wire::EndpointName& name);
 
     const Clock& clock_;
@@ -115,6 +131,9 @@ private:
     TimePoint silent_since_{TimePoint::max()};
     std::uint64_t packets_sent_{0};
     std::uint64_t next_id_{1};
+    std::vector<Said> said_;
+    unsigned replays_{0};
+    std::vector<std::string> faults_of_replays_;
 };
 
 class SimTransport final : public Transport {
@@ -160,6 +179,7 @@ private:
         [[nodiscard]] End& end() const { return conn->end[side]; }
     };
     Found find(LinkId id);   // under the lock
+    [[nodiscard]] bool has_work(const Conn& c, int side) const;
     unsigned poll_end(Conn& c, int side);
     void open_with_hello(Conn& c, int side);
     bool alive(const Conn& c, int side, LinkId id) const { return c.end[side].owner == this && c.end[side].id == id && c.end[side].stage != Stage::kGone; }
@@ -170,6 +190,8 @@ private:
     bool feed(Conn& c, int side);
     void fail(Conn& c, int side, Status why, const char* text, bool tell);
     void say(Conn& c, int side, std::span<const std::byte> bytes);
+    void remember(Conn& c, bool confirm, std::span<const std::byte> bytes);
+    void check_replay(const Conn& c, const HelloVerdict& v, bool confirm);
     void up(Conn& c, int side);
 
     SimNet& net_;

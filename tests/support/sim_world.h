@@ -75,6 +75,9 @@ public:
                 all += f + "; ";
             }
         }
+        for (const auto& f : net.faults_of_replays()) {
+            all += f + "; ";
+        }
         return all;
     }
 };
