@@ -21,7 +21,8 @@ public:
     // Those that are there now; the mappings live on when their owner is gone.
     StatsPages()
     {
-        const std::string wanted = std::string{"/memfd:"} + kStatsPageName + " (deleted)";
+        std::string wanted{"/memfd:"};   // in one expression GCC 12 sees overflows in it, with -O1
+        wanted.append(kStatsPageName).append(" (deleted)");
         for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
             std::error_code gone;   // the descriptor of this very directory
             if (std::filesystem::read_symlink(entry.path(), gone) != wanted) {
