@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/path_profile.h"
+#include "core/transport_table.h"
 #include "info_view.h"
 
 namespace linnet::tools {
@@ -84,6 +85,10 @@ int run(const Options& options)
     Settings settings;
     std::string error;
     if (failed(settings.load_environment(log, error))) {
+        return complain(error);
+    }
+    error = core::wrong_transport(settings.text(SettingId::kTransports));
+    if (!error.empty()) {
         return complain(error);
     }
     std::optional<InetAddress> peer;

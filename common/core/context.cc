@@ -181,6 +181,10 @@ Status Context::open_transports()
     self.secret = random_value<wire::Secret>(log_);
     const TransportEnv env{settings_, clock_, log_, stats_};
     const std::string& chosen = settings_.text(SettingId::kTransports);
+    if (const std::string wrong = wrong_transport(chosen); !wrong.empty()) {
+        LINNET_LOG(log_, kError, "%s", wrong.c_str());
+        return Status::kInvalid;
+    }
     sessions_->set_self(self);
     const bool automatic = chosen == "auto" || chosen.empty();
     const Transport* behind = nullptr;

@@ -3,6 +3,7 @@
 // The table of transports.
 #include "core/transport_table.h"
 
+#include <algorithm>
 #include <array>
 
 #include "transport/eth/eth_port.h"
@@ -18,6 +19,23 @@ template <class T>
 std::unique_ptr<Transport> make(const TransportEnv& e)
 {
     return std::make_unique<T>(e.settings, e.clock, e.log, e.stats);
+}
+
+bool is_automatic(std::string_view setting) noexcept { return setting == "auto" || setting.empty(); }
+
+// The first word of a comma list, without the blanks around it; it is taken off the list.
+std::string_view take_word(std::string_view& list) noexcept
+{
+    const std::size_t comma = list.find(',');
+    std::string_view word = list.substr(0, comma);
+    while (!word.empty() && word.front() == ' ') {
+        word.remove_prefix(1);
+    }
+    while (!word.empty() && word.back() == ' ') {
+        word.remove_suffix(1);
+    }
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+    return word;
 }
 }   // namespace
 
@@ -37,27 +55,33 @@ std::span<const TransportRow> transport_table() noexcept
 bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept
 {
     const std::string_view name = row.name;
-    if (setting == "auto" || setting.empty()) {
+    if (is_automatic(setting)) {
         return row.automatic != TransportRow::Automatic::kNo;
     }
-    if (name == "loopback") {
-        return true;
+    bool chosen = name == "loopback";
+    while (!chosen && !setting.empty()) {
+        chosen = take_word(setting) == name;
     }
+    return chosen;
+}
+
+std::string wrong_transport(std::string_view setting)
+{
+    if (is_automatic(setting)) {
+        return {};
+    }
+    const auto table = transport_table();
     while (!setting.empty()) {
-        const std::size_t comma = setting.find(',');
-        std::string_view word = setting.substr(0, comma);
-        while (!word.empty() && word.front() == ' ') {
-            word.remove_prefix(1);
+        const std::string_view word = take_word(setting);
+        if (!word.empty() && std::none_of(table.begin(), table.end(), [word](const TransportRow& row) { return word == row.name; })) {
+            std::string all;
+            for (const TransportRow& row : table) {
+                all += std::string{all.empty() ? "" : ", "} + row.name;
+            }
+            return "setting transports is wrong: it must be auto, or a comma list of " + all + "; not \"" + std::string{word} + '"';
         }
-        while (!word.empty() && word.back() == ' ') {
-            word.remove_suffix(1);
-        }
-        if (word == name) {
-            return true;
-        }
-        setting = comma == std::string_view::npos ? std::string_view{} : setting.substr(comma + 1);
     }
-    return false;
+    return {};
 }
 
 }   // namespace linnet::core

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/log.h"
@@ -34,5 +35,8 @@ struct TransportRow {
 
 // Is this one chosen by the value of the setting transports ("auto", or a comma list)? A process always reaches itself: loopback is, in any case.
 [[nodiscard]] bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept;
+
+// What is wrong with such a value: its first word that names no transport. Empty: nothing.
+[[nodiscard]] std::string wrong_transport(std::string_view setting);
 
 }   // namespace linnet::core

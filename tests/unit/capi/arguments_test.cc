@@ -108,6 +108,18 @@ TEST(Open, UnknownSettingIsNamedWithItsNeighbour)
     EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& l) { return l.find("event_thread") != std::string::npos; }));
 }
 
+TEST(Open, MisspeltTransportIsNamedThoughTheOthersWouldDo)
+{
+    testing::expect_complaint("shn");
+    linnet_open_options_t o = quiet_options();
+    const linnet_setting_t wrong{"transports", "tcp,shn"};
+    o.settings = &wrong;
+    o.setting_count = 1;
+    linnet_context_t* c = nullptr;
+    EXPECT_EQ(linnet_context_open(&o, &c), LINNET_ERR_INVALID);
+    EXPECT_EQ(c, nullptr);
+}
+
 // ---- tables ----
 
 TEST(Tables, EndWhereTheySayAndNeedAPlace)

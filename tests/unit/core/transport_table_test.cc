@@ -90,5 +90,16 @@ TEST(TransportChosen, OnlyWholeNamesCount)
     EXPECT_EQ(chosen("tcp shm"), "loopback");
 }
 
+TEST(WrongTransport, IsTheFirstWordThatNamesNone)
+{
+    for (const char* right : {"auto", "", " ", "tcp", ",tcp,,", " udp , tcp", "loopback,shm,eth,udp,tcp"}) {
+        EXPECT_EQ(wrong_transport(right), "") << right;
+    }
+    EXPECT_EQ(wrong_transport("tcp,shn,ethh"), "setting transports is wrong: it must be auto, or a comma list of loopback, shm, eth, udp, tcp; not \"shn\"");
+    for (const char* wrong : {"TCP", "tcp shm", "auto,tcp", "tcpx", "t"}) {
+        EXPECT_NE(wrong_transport(wrong), "") << wrong;
+    }
+}
+
 }   // namespace
 }   // namespace linnet::core
