@@ -43,6 +43,7 @@ Status Proto::send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) no
         release_tx(peer, *b);
         return down;
     }
+    layer_->message_sent(peer, args.header.size() + r.data.length);
     SendTally::add(peer.sent.active);
     SendTally::add(peer.sent.bytes, args.header.size() + r.data.length);
     r.peer = &peer;
@@ -112,10 +113,7 @@ ActiveEvent* Proto::make_active(Peer& peer, const wire::ActiveHeader& h, std::si
 
 void Proto::active_arrived(ActiveEvent& e) noexcept
 {
-    ++e.peer->rx_messages;
-    e.peer->rx_bytes += e.header_bytes + e.payload_bytes;
-    counters_.add(Counter::kRxMessages);
-    counters_.add(Counter::kRxBytes, e.header_bytes + e.payload_bytes);
+    count_arrival(*e.peer, e.header_bytes + e.payload_bytes);
     counters_.add(Counter::kActiveReceived);
     completions_.push(e);
     engine_.completed();

@@ -469,16 +469,21 @@ void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader&
         return;
     }
     bool broken = false;
+    bool answer = false;   // to a write: a message as the lane sees it, as it is waited for
     {
         MutexLock guard{peer.lock};
         if (r->peer != &peer) {
             broken = true;
         } else if (kind != wire::PacketKind::kCancelReply) {
+            answer = r->one_sided;
             layer_->transfer_ends(peer, h.send_slot.get());
             end_bulk(peer, *r, r->one_sided ? refusal_of(h.status) : Status::kOk, h.status == static_cast<std::int8_t>(Status::kOk));
         } else if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
             end_bulk(peer, *r, Status::kCanceled, false);
         }
+    }
+    if (answer) {
+        layer_->message_came(peer, 0);
     }
     if (broken) {
         protocol_error(peer, "it ended a transfer of another peer");

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "proto/build.h"
-#include "proto/proto.h"
+#include "proto/lean.h"
 
 namespace linnet::proto {
 
@@ -54,6 +54,7 @@ Status Proto::send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot
     if (args.kind.form == AtomicForm::kCompare) {
         args.compare.gather(0, {at, bytes});
     }
+    layer_->message_sent(peer, bytes);
     const auto sent = layer_->send(peer, b->tx);
     if (failed(sent.status)) {
         release_tx(peer, *b);
@@ -111,10 +112,7 @@ void Proto::arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<con
         protocol_error(peer, "it asked for an atomic operation that does not exist");
         return;
     }
-    ++peer.rx_messages;
-    peer.rx_bytes += bytes;
-    counters_.add(Counter::kRxMessages);
-    counters_.add(Counter::kRxBytes, bytes);
+    count_arrival(peer, bytes);
     const bool replies = kind.form != AtomicForm::kApply;
     const RegionTable::Place place = regions_.find(h.key.get(), h.address.get(), bytes, access_of(kind));
     std::array<std::byte, wire::kMaxAtomicBytes> before;

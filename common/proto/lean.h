@@ -62,6 +62,16 @@ inline bool Proto::take_credit(Peer& peer, std::size_t bytes) noexcept
     return true;
 }
 
+// A message of the peer's has come, or is announced: `bytes` of its user.
+inline void Proto::count_arrival(Peer& peer, std::uint64_t bytes) noexcept
+{
+    ++peer.rx_messages;
+    peer.rx_bytes += bytes;
+    counters_.add(Counter::kRxMessages, 1);
+    counters_.add(Counter::kRxBytes, bytes);
+    layer_->message_came(peer, bytes);
+}
+
 // A tagged message is counted, and goes to its space. Null: the peer has been given up.
 inline Space* Proto::admit(Peer& peer, const Arrival& a) noexcept
 {
@@ -69,12 +79,7 @@ inline Space* Proto::admit(Peer& peer, const Arrival& a) noexcept
         return nullptr;
     }
     const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
-    const std::uint64_t bytes = rendezvous ? a.rts.length.get() : a.payload_bytes;
-    ++peer.rx_messages;
-    peer.rx_bytes += bytes;
-    counters_.add(Counter::kRxMessages, 1);
-    counters_.add(Counter::kRxBytes, bytes);
-    layer_->message_came(peer, bytes);
+    count_arrival(peer, rendezvous ? a.rts.length.get() : a.payload_bytes);
     if (rendezvous) {
         counters_.add(Counter::kRndvReceived);
     }

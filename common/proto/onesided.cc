@@ -35,6 +35,7 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
         return s;
     }
     const std::uint64_t length = r.data.length;
+    layer_->message_sent(peer, length);
     const bool offered = length > config_.offer_min && r.data.contiguous() && layer_->offer(peer, length);
     std::uint64_t first = offered ? 0 : std::min<std::uint64_t>(length, std::max(config_.rndv_first, wire::kOrderedBytes));
     if (!r.data.contiguous() && length > kStaging) {
@@ -98,6 +99,7 @@ Status Proto::read(Peer& peer, const RemoteArgs& args, RecvRequest& r) noexcept
         release(r.staging, kStaging);
         return Status::kNoResource;
     }
+    layer_->message_sent(peer, 0);
     wire::ReadHeader h;
     h.key.set(args.key);
     h.address.set(args.address);
@@ -152,10 +154,7 @@ RecvRequest* Proto::arrive_read_reply(Peer& peer, const wire::ReadReplyHeader& h
         return nullptr;
     }
     r->answered = true;
-    ++peer.rx_messages;
-    peer.rx_bytes += status == Status::kOk ? r->end : 0;
-    counters_.add(Counter::kRxMessages);
-    counters_.add(Counter::kRxBytes, status == Status::kOk ? r->end : 0);
+    count_arrival(peer, status == Status::kOk ? r->end : 0);
     if (whole && payload_bytes != 0) {
         return r;
     }
@@ -220,6 +219,7 @@ void Proto::answer(Peer& peer, std::uint32_t send_slot, Status status) noexcept
     Status sent = Status::kOk;
     {
         MutexLock guard{peer.lock};
+        layer_->message_sent(peer, 0);
         sent = send_control(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&fin, 1}));
     }
     if (sent == Status::kNoMemory) {   // it would wait for ever
@@ -279,10 +279,7 @@ RecvRequest* Proto::arrive_write(Peer& peer, const wire::PacketHead& head, const
     if (immediate && !take_credit(peer, wire::kEventCredit)) {
         return nullptr;
     }
-    ++peer.rx_messages;
-    peer.rx_bytes += h.length.get();
-    counters_.add(Counter::kRxMessages);
-    counters_.add(Counter::kRxBytes, h.length.get());
+    count_arrival(peer, h.length.get());
     const RegionTable::Place place = regions_.find(h.key.get(), h.address.get(), h.length.get(), Access::kWrite);
     std::byte* const memory = place.status == Status::kOk ? acquire(sizeof(ServedWrite)) : nullptr;
     if (memory == nullptr) {
@@ -311,6 +308,7 @@ RecvRequest* Proto::arrive_write(Peer& peer, const wire::PacketHead& head, const
 void Proto::arrive_read(Peer& peer, const wire::ReadHeader& h) noexcept
 {
     const std::uint64_t length = h.length.get();
+    layer_->message_came(peer, 0);
     const RegionTable::Place place = regions_.find(h.key.get(), h.address.get(), length, Access::kRead);
     wire::ReadReplyHeader reply;
     reply.recv_slot = h.recv_slot;
@@ -342,6 +340,7 @@ Status Proto::send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, st
     if (peer.said_goodbye) {
         return Status::kOk;   // as in send_control()
     }
+    layer_->message_sent(peer, bytes.size());
     TxBlock* const b = acquire_tx(peer, sizeof(wire::PacketHead) + sizeof reply + bytes.size());
     if (b == nullptr) {
         return Status::kNoMemory;
@@ -385,6 +384,7 @@ Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from,
         return Status::kNoMemory;
     }
     peer.open_sends.push_back(*r);
+    layer_->message_sent(peer, length);
     const bool offered = h.max_packet.get() == 0 && layer_->offer(peer, length);
     reply.send_slot.set(r->slot);
     reply.offered.set(offered ? reinterpret_cast<std::uintptr_t>(from) : 0);

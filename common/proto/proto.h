@@ -222,6 +222,7 @@ private:
         const wire::RtsHeader& rts;   // tag part valid for eager
         std::size_t payload_bytes;
     };
+    void count_arrival(Peer& peer, std::uint64_t bytes) noexcept;
     Space* admit(Peer& peer, const Arrival& a) noexcept;
     static void fill_result(ResultRecord& to, const Peer& peer, const Arrival& a) noexcept;
     Unexpected* queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);

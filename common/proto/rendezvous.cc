@@ -116,6 +116,7 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
     }
     if (r.kind == Request::Kind::kServedWrite) {
         --peer.served;
+        layer_->message_sent(peer, 0);
     } else if (r.one_sided) {
         --peer.open_operations;
         --peer.open_one_sided;

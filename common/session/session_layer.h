@@ -152,7 +152,8 @@ public:
             end_transfer(s, slot);
         }
     }
-    // A message of `bytes` is about to be sent, or has come, whole or announced: the lane goes where messages like it are expected to take the least time.
+    // A message of `bytes`, or the answer to one that somebody waits for, is about to be sent, or has come, whole or announced: the lane goes where messages
+    // like it are expected to take the least time.
     void message_sent(Session& s, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
     {
         if (s.lane_choice_.load(std::memory_order_relaxed)) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string_view>
 
+#include "capi/linnet_rma.h"
 #include "integration/waist/waist.h"
 #include "support/net_namespace.h"
 
@@ -71,6 +72,20 @@ protected:
             ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
         }
     }
+    bool over(const Op& op)
+    {
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (!op.complete()) {
+            if (std::chrono::steady_clock::now() > end) {
+                return false;
+            }
+            for (const unsigned host : {0u, 1u}) {
+                const NamespacePair::Scope there{*hosts_, host};
+                ends_[host]->progress();
+            }
+        }
+        return true;
+    }
     // Host `from` sends, the other one receives.
     void message(unsigned from = 0, std::size_t bytes = kMessage)
     {
@@ -85,14 +100,7 @@ protected:
             const NamespacePair::Scope there{*hosts_, from};
             ASSERT_GE(ends_[from]->send(send, peer_[from], number_, contiguous(out_.data(), bytes)), 0);
         }
-        const auto end = std::chrono::steady_clock::now() + 20s;
-        while (!send.complete() || !recv.complete()) {
-            ASSERT_LT(std::chrono::steady_clock::now(), end) << "message " << number_;
-            for (const unsigned host : {0u, 1u}) {
-                const NamespacePair::Scope there{*hosts_, host};
-                ends_[host]->progress();
-            }
-        }
+        ASSERT_TRUE(over(send) && over(recv)) << "message " << number_;
         ASSERT_EQ(send.status(), LINNET_OK);
         ASSERT_EQ(recv.status(), LINNET_OK);
         ASSERT_TRUE(std::equal(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(bytes), out_.begin())) << "message " << number_;
@@ -101,12 +109,19 @@ protected:
     // (The move may be host 1's doing, with nothing of host 0 to carry yet.)
     bool until_lane_moves_to(const char* tx_bytes, std::size_t bytes, std::chrono::seconds limit)
     {
+        return until_lane_moves_to(tx_bytes, bytes, limit, [&] {
+            message(0, bytes);
+            message(1, bytes);
+        });
+    }
+    template <class Exchange>
+    bool until_lane_moves_to(const char* tx_bytes, std::size_t bytes, std::chrono::seconds limit, Exchange exchange)
+    {
         const std::uint64_t moves = ends_[0]->counter("path_moves");
         const std::uint64_t carried = ends_[0]->counter(tx_bytes);
         const auto end = std::chrono::steady_clock::now() + limit;
         while (ends_[0]->counter("path_moves") == moves || ends_[0]->counter(tx_bytes) - carried < bytes) {
-            message(0, bytes);
-            message(1, bytes);
+            exchange();
             if (HasFatalFailure() || std::chrono::steady_clock::now() > end) {
                 return false;
             }
@@ -175,6 +190,94 @@ TEST_F(Paths, LaneBeginsWithTcpAndMovesToRawEthernetByItself)
     EXPECT_EQ(ends_[0]->counter("eth_tx_bytes"), 0u);
     ASSERT_TRUE(until_lane_moves_to("eth_tx_bytes", 8, 20s));
     EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+}
+
+// Whoever waits for a write, a read or an atomic operation waits for a message and its answer.
+class OneSidedPaths : public Paths {
+protected:
+    void SetUp() override
+    {
+        Paths::SetUp();
+        if (IsSkipped()) {
+            return;
+        }
+        open({{"transports", "auto"}});
+        linnet_region_options_t o{};
+        o.size = sizeof o;
+        o.base = in_.data();
+        o.length = in_.size();
+        o.key = kKey;
+        o.flags = LINNET_REGION_READ | LINNET_REGION_WRITE;
+        const NamespacePair::Scope there{*hosts_, 1};
+        ASSERT_EQ(linnet_region_open(ends_[1]->context(), &o, &region_), LINNET_OK);
+    }
+    void TearDown() override
+    {
+        if (region_ != nullptr) {
+            const NamespacePair::Scope there{*hosts_, 1};
+            EXPECT_EQ(linnet_region_close(ends_[1]->context(), region_), LINNET_OK);
+        }
+        Paths::TearDown();
+    }
+    // start(CONTEXT, PEER, OP): one operation of host 0.
+    template <class Start>
+    void expect_that_they_move_the_lane(Start start)
+    {
+        EXPECT_TRUE(until_lane_moves_to("eth_tx_bytes", 8, 20s, [&] {
+            Op op;
+            {
+                const NamespacePair::Scope there{*hosts_, 0};
+                op.started = start(ends_[0]->context(), peer_[0], op);
+            }
+            ASSERT_GE(op.started, 0);
+            ASSERT_TRUE(over(op));
+            ASSERT_EQ(op.status(), LINNET_OK);
+        }));
+    }
+    template <class Kind>
+    static Kind eight_bytes(linnet_peer_t peer, Op& op)
+    {
+        Kind k{};
+        k.peer = peer;
+        k.key = kKey;
+        k.done = Op::on_done;
+        k.done_arg = &op;
+        return k;
+    }
+    static constexpr std::uint64_t kKey = 3;
+    linnet_region_t* region_{nullptr};
+};
+
+TEST_F(OneSidedPaths, ShortWritesMoveTheLane)
+{
+    expect_that_they_move_the_lane([&](linnet_context_t* c, linnet_peer_t peer, Op& op) {
+        auto w = eight_bytes<linnet_rma_t>(peer, op);
+        w.data = contiguous(out_.data(), 8);
+        return linnet_rma_write(c, &w, &op.request);
+    });
+}
+
+TEST_F(OneSidedPaths, ShortReadsMoveTheLane)
+{
+    expect_that_they_move_the_lane([&](linnet_context_t* c, linnet_peer_t peer, Op& op) {
+        auto r = eight_bytes<linnet_rma_t>(peer, op);
+        r.data = contiguous(out_.data(), 8);
+        return linnet_rma_read(c, &r, &op.request);
+    });
+}
+
+TEST_F(OneSidedPaths, AtomicOperationsMoveTheLane)
+{
+    expect_that_they_move_the_lane([&](linnet_context_t* c, linnet_peer_t peer, Op& op) {
+        auto a = eight_bytes<linnet_atomic_t>(peer, op);
+        a.form = LINNET_ATOMIC_FETCH;
+        a.op = LINNET_ATOMIC_SUM;
+        a.type = LINNET_UINT64;
+        a.count = 1;
+        a.operand = contiguous(out_.data(), 8);
+        a.result = contiguous(out_.data() + 8, 8);
+        return linnet_rma_atomic(c, &a, &op.request);
+    });
 }
 
 TEST_F(Paths, LaneThatIsNotHeardGoesOnOverTcp)
