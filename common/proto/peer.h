@@ -127,5 +127,7 @@ public:
     wire::AtomicHeader landing_atomic;
     wire::PacketHead landing_head;
 };
+// What a peer costs before anything is under way to it; more is a decision. (Its transports' links: their link.h.)
+static_assert(sizeof(Peer) <= 1664);
 
 }   // namespace linnet::proto

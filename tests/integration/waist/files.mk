@@ -30,6 +30,16 @@ integration_waist_shm_test_SOURCES = \
     integration/waist/provider_like_test.cc
 integration_waist_shm_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
+# Operators new and delete of its own, as ThreadSanitizer has them: single-threaded for its tree's sake.
+test_programs += integration_heap_test
+single_threaded_programs += integration_heap_test
+integration_heap_test_SOURCES = \
+    integration/waist/heap_test.cc \
+    integration/waist/waist.h \
+    support/heap.cc \
+    support/heap.h
+integration_heap_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
+
 # It loads the library by itself.
 test_programs += integration_unload_test
 integration_unload_test_SOURCES = integration/waist/unload_test.cc

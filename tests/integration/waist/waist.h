@@ -152,7 +152,8 @@ private:
 };
 
 // Make progress on all endpoints until `done`, at most `limit`.
-inline bool drive(std::initializer_list<Endpoint*> endpoints, const std::function<bool()>& done, std::chrono::milliseconds limit = 10s)
+template <class Done>
+bool drive(std::initializer_list<Endpoint*> endpoints, const Done& done, std::chrono::milliseconds limit = 10s)
 {
     const auto end = std::chrono::steady_clock::now() + limit;
     while (!done()) {

@@ -13,6 +13,8 @@ unit_capi_test_LDADD = $(TEST_LIBS) $(libs_capi)
 test_programs += unit_capi_memory_test
 single_threaded_programs += unit_capi_memory_test
 unit_capi_memory_test_SOURCES = \
+    support/heap.cc \
+    support/heap.h \
     unit/capi/memory_test.cc \
     unit/capi/quiet_context.h
 unit_capi_memory_test_LDADD = $(TEST_LIBS) $(libs_capi)

@@ -4,63 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include "capi/linnet_rma.h"
+#include "support/heap.h"
 #include "unit/capi/quiet_context.h"
-
-namespace {
-
-constexpr std::size_t kNever = SIZE_MAX;
-thread_local std::size_t t_allocations_left = kNever;   // of this thread, before one fails
-
-// Null: none.
-void* allocate_or_not(std::size_t bytes, std::size_t alignment) noexcept
-{
-    if (t_allocations_left != kNever && t_allocations_left-- == 0) {   // kNever from now on: one fails
-        return nullptr;
-    }
-    const std::size_t whole = (bytes + alignment - 1) / alignment * alignment;
-    return alignment <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(alignment, whole);
-}
-
-void* allocate(std::size_t bytes, std::size_t alignment)
-{
-    void* const at = allocate_or_not(bytes, alignment);
-    if (at == nullptr) {
-        throw std::bad_alloc{};
-    }
-    return at;
-}
-
-constexpr std::size_t bytes_of(std::align_val_t alignment) noexcept { return static_cast<std::size_t>(alignment); }
-
-}   // namespace
-
-// Those of the whole program, each of them, as a sanitizer has its own in place of the ones that would call these.
-void* operator new(std::size_t n) { return allocate(n, 1); }
-void* operator new[](std::size_t n) { return allocate(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a) { return allocate(n, bytes_of(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return allocate(n, bytes_of(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocate_or_not(n, 1); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocate_or_not(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_or_not(n, bytes_of(a)); }
-void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return allocate_or_not(n, bytes_of(a)); }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete[](void* at) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
-void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::align_val_t) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
-void operator delete(void* at, const std::nothrow_t&) noexcept { std::free(at); }
-void operator delete[](void* at, const std::nothrow_t&) noexcept { std::free(at); }
 
 namespace linnet::capi {
 namespace {
+
+using testing::kNever;
+using testing::t_allocations_left;
 
 struct Tries {
     unsigned refused{0};   // allocations whose failure the call reported
