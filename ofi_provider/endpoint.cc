@@ -11,6 +11,8 @@
 #include "cq.h"
 #include "eq.h"
 #include "fabric.h"
+#include "shared_rx.h"
+#include "shared_tx.h"
 #include "transfer_ops.h"
 
 namespace linnet::ofi {
@@ -66,33 +68,11 @@ ssize_t ep_cancel(fid_t f, void* context) noexcept { return EndpointFid::of(f).e
 
 int ep_getopt(fid_t f, int level, int name, void* value, std::size_t* bytes) noexcept
 {
-    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
-        return -FI_ENOPROTOOPT;
-    }
-    if (value == nullptr || bytes == nullptr) {
-        return -FI_EINVAL;
-    }
-    const std::size_t least = EndpointFid::of(f).endpoint.least_multi_recv();
-    const bool fits = *bytes >= sizeof least;
-    if (fits) {
-        std::memcpy(value, &least, sizeof least);
-    }
-    *bytes = sizeof least;
-    return fits ? FI_SUCCESS : -FI_ETOOSMALL;
+    return get_least_multi_recv(EndpointFid::of(f).endpoint.least_multi_recv(), level, name, value, bytes);
 }
-
 int ep_setopt(fid_t f, int level, int name, const void* value, std::size_t bytes) noexcept
 {
-    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
-        return -FI_ENOPROTOOPT;
-    }
-    std::size_t least = 0;
-    if (value == nullptr || bytes < sizeof least) {
-        return -FI_EINVAL;
-    }
-    std::memcpy(&least, value, sizeof least);
-    EndpointFid::of(f).endpoint.set_least_multi_recv(least);
-    return FI_SUCCESS;
+    return set_least_multi_recv(EndpointFid::of(f).endpoint.least_multi_recv(), level, name, value, bytes);
 }
 
 int cm_setname(fid_t f, void* address, std::size_t bytes) noexcept
@@ -104,6 +84,37 @@ int cm_getname(fid_t f, void* to, std::size_t* bytes) noexcept
     return guarded([&] { return EndpointFid::of(f).endpoint.get_name(to, bytes); });
 }
 }   // namespace
+
+int get_least_multi_recv(const std::atomic<std::size_t>& least, int level, int name, void* value, std::size_t* bytes) noexcept
+{
+    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+        return -FI_ENOPROTOOPT;
+    }
+    if (value == nullptr || bytes == nullptr) {
+        return -FI_EINVAL;
+    }
+    const std::size_t now = least.load(std::memory_order_relaxed);
+    const bool fits = *bytes >= sizeof now;
+    if (fits) {
+        std::memcpy(value, &now, sizeof now);
+    }
+    *bytes = sizeof now;
+    return fits ? FI_SUCCESS : -FI_ETOOSMALL;
+}
+
+int set_least_multi_recv(std::atomic<std::size_t>& least, int level, int name, const void* value, std::size_t bytes) noexcept
+{
+    if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+        return -FI_ENOPROTOOPT;
+    }
+    std::size_t wanted = 0;
+    if (value == nullptr || bytes < sizeof wanted) {
+        return -FI_EINVAL;
+    }
+    std::memcpy(&wanted, value, sizeof wanted);
+    least.store(wanted, std::memory_order_relaxed);
+    return FI_SUCCESS;
+}
 
 EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* user) : fid_ep{}, endpoint{e}, tx_flags{tx}, rx_flags{rx}
 {
@@ -149,7 +160,11 @@ int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, s
     });
 }
 
-Endpoint::Endpoint(Domain& domain, const fi_info& info) : domain_{domain}, caps_{info.caps}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)}
+Endpoint::Endpoint(Domain& domain, const fi_info& info)
+    : domain_{domain}, caps_{info.caps}, tx_caps_{info.tx_attr != nullptr && info.tx_attr->caps != 0 ? info.tx_attr->caps : info.caps & kTxCaps},
+      rx_caps_{info.rx_attr != nullptr && info.rx_attr->caps != 0 ? info.rx_attr->caps : info.caps & kRxCaps},
+      shares_tx_{info.ep_attr != nullptr && info.ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT},
+      shares_rx_{info.ep_attr != nullptr && info.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)}
 {
     ++domain_.users;
 }
@@ -191,7 +206,19 @@ void Endpoint::release() noexcept
             }
             claims_.clear();
         }
+        if (shared_rx_ != nullptr) {
+            shared_rx_->detach(*this);
+        }
         linnet_context_close(source_.context());
+        if (shared_rx_ != nullptr) {
+            shared_rx_->ended(*this);
+        }
+    }
+    if (shared_tx_ != nullptr) {
+        --shared_tx_->users;
+    }
+    if (shared_rx_ != nullptr) {
+        --shared_rx_->users;
     }
     for (Cq* cq : {tx_cq_, rx_cq_}) {
         if (cq != nullptr) {
@@ -226,6 +253,8 @@ int Endpoint::bind(struct fid* what, std::uint64_t flags)
     switch (what->fclass) {
         case FI_CLASS_CQ: return bind_cq(object<Cq, fid_cq>(what), flags);
         case FI_CLASS_CNTR: return bind_counter(object<Counter, fid_cntr>(what), flags);
+        case FI_CLASS_STX_CTX:
+        case FI_CLASS_SRX_CTX: return bind_shared(what, flags);
         case FI_CLASS_AV:
             if (flags != 0 || av_ != nullptr) {
                 return -FI_EINVAL;
@@ -266,6 +295,33 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags)
         ++cq.users;
     }
     return FI_SUCCESS;
+}
+
+// Only what the endpoint was opened for, once, and of which it uses a subset.
+int Endpoint::bind_shared(struct fid* what, std::uint64_t flags)
+{
+    const bool tx = what->fclass == FI_CLASS_STX_CTX;
+    if (flags != 0 || !(tx ? shares_tx_ : shares_rx_) || (tx ? shared_tx_ != nullptr : shared_rx_ != nullptr)) {
+        return -FI_EINVAL;
+    }
+    if (tx) {
+        SharedTx& s = object<SharedTx, fid_stx>(what);
+        if (s.admits(domain_, tx_caps_)) {
+            shared_tx_ = &s;
+            ++s.users;
+            return FI_SUCCESS;
+        }
+    } else {
+        SharedRx& s = object<SharedRx, fid_ep>(what);
+        if (s.admits(domain_, rx_caps_)) {
+            shared_rx_ = &s;
+            ++s.users;
+            return FI_SUCCESS;
+        }
+    }
+    LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: a shared context of another domain, or without the endpoint's capabilities 0x%llx\n",
+                   static_cast<unsigned long long>(tx ? tx_caps_ : rx_caps_));
+    return -FI_EINVAL;
 }
 
 int Endpoint::bind_counter(Counter& counter, std::uint64_t flags)
@@ -325,6 +381,10 @@ int Endpoint::enable()
     if ((starts && tx_cq_ == nullptr) || (may(FI_RECV) && rx_cq_ == nullptr)) {
         return -FI_ENOCQ;
     }
+    if ((shares_tx_ && shared_tx_ == nullptr) || (shares_rx_ && shared_rx_ == nullptr)) {
+        LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: opened for a shared context, and bound to none\n");
+        return -FI_EOPBADSTATE;
+    }
     if (const int error = open_context(); error != FI_SUCCESS) {
         return error;
     }
@@ -340,8 +400,18 @@ int Endpoint::enable()
             return error;
         }
     }
+    if (const int error = av_->attach(*this); error != FI_SUCCESS) {
+        return error;
+    }
+    if (shared_rx_ != nullptr) {   // when it knows its peers
+        if (const int error = shared_rx_->attach(*this, *av_); error != FI_SUCCESS) {
+            av_->detach(*this);
+            unfeed();
+            return error;
+        }
+    }
     enabled_ = true;
-    return av_->attach(*this);
+    return FI_SUCCESS;
 }
 
 int Endpoint::open_context()
@@ -470,6 +540,12 @@ int Endpoint::learn_peer(fi_addr_t index, const Address& address)
         return -FI_ENOMEM;
     }
     return peers_.set(index, peer) ? FI_SUCCESS : -FI_ENOMEM;
+}
+
+linnet_status_t Endpoint::why_lost(fi_addr_t address) const noexcept
+{
+    const linnet_peer_t peer = peers_.get(address);
+    return peer == LINNET_PEER_UNKNOWN ? LINNET_ERR_PEER_DOWN : linnet_peer_status(source_.context(), peer);
 }
 
 void Endpoint::forget_peer(fi_addr_t index) noexcept

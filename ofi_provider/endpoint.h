@@ -31,6 +31,12 @@ class Domain;
 class Endpoint;
 class Eq;
 class Region;
+class SharedRx;
+class SharedTx;
+
+// FI_OPT_MIN_MULTI_RECV of fi_getopt(3).
+int get_least_multi_recv(const std::atomic<std::size_t>& least, int level, int name, void* value, std::size_t* bytes) noexcept;
+int set_least_multi_recv(std::atomic<std::size_t>& least, int level, int name, const void* value, std::size_t bytes) noexcept;
 
 class EndpointFid final : public fid_ep {
 public:
@@ -125,11 +131,11 @@ public:
     int enable();
     int set_name(const void* address, std::size_t bytes);
     int get_name(void* to, std::size_t* bytes);
-    std::size_t least_multi_recv() const noexcept { return least_multi_recv_.load(std::memory_order_relaxed); }
-    void set_least_multi_recv(std::size_t bytes) noexcept { least_multi_recv_.store(bytes, std::memory_order_relaxed); }
+    [[nodiscard]] std::atomic<std::size_t>& least_multi_recv() noexcept { return least_multi_recv_; }
 
 private:
     friend class EndpointFid;
+    friend class SharedRx;   // which does the receiving of its endpoints
     struct Claim {
         linnet_message_t* message;
         linnet_result_t result;
@@ -138,6 +144,7 @@ private:
     Endpoint(Domain& domain, const fi_info& info);
     ~Endpoint();
     int bind_cq(Cq& cq, std::uint64_t flags);
+    int bind_shared(struct fid* what, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     int open_context();
     int feed();
@@ -179,12 +186,18 @@ private:
     {
         return peer == LINNET_PEER_UNKNOWN ? FI_ADDR_NOTAVAIL : addresses_.get(peer);
     }
+    [[nodiscard]] bool knows(fi_addr_t address) const noexcept { return peers_.get(address) != LINNET_PEER_UNKNOWN; }
+    [[nodiscard]] linnet_status_t why_lost(fi_addr_t address) const noexcept;
     void count(CounterSlot slot, bool success, std::uint32_t times = 1) noexcept;
     [[nodiscard]] bool may(std::uint64_t direction) const noexcept;
 
     // Constant once enabled.
     Domain& domain_;
     const std::uint64_t caps_;
+    const std::uint64_t tx_caps_;              // what a shared context must offer
+    const std::uint64_t rx_caps_;
+    const bool shares_tx_;
+    const bool shares_rx_;
     const bool sends_messages_;
     const bool receives_messages_;
     std::optional<Address> local_;
@@ -196,6 +209,8 @@ private:
     std::array<Counter*, kCountSlots> counters_{};
     Av* av_{nullptr};
     Eq* eq_{nullptr};
+    SharedTx* shared_tx_{nullptr};
+    SharedRx* shared_rx_{nullptr};
     bool enabled_{false};
     std::atomic<unsigned> aliases_{1};
     std::atomic<std::size_t> least_multi_recv_{1024};

@@ -14,6 +14,8 @@
 #include "eq.h"
 #include "mr.h"
 #include "poll_set.h"
+#include "shared_rx.h"
+#include "shared_tx.h"
 #include "transfer_ops.h"
 
 namespace linnet::ofi {
@@ -78,10 +80,23 @@ fid_fabric* Fabric::opened() noexcept
     return fabrics.empty() ? nullptr : fabrics.front();
 }
 
-fid_domain* Fabric::open_domain(const char*) noexcept   // all are called the same
+bool Fabric::is_open(const fid_fabric* f) noexcept
 {
     const std::lock_guard guard{registry_lock};
-    return domains.empty() ? nullptr : domains.front();
+    return std::find(fabrics.begin(), fabrics.end(), f) != fabrics.end();
+}
+
+fid_domain* Domain::opened(const fid_fabric* fabric) noexcept   // all are called the same
+{
+    const std::lock_guard guard{registry_lock};
+    const auto at = std::find_if(domains.begin(), domains.end(), [&](const Domain* d) { return fabric == nullptr || d->fabric() == fabric; });
+    return at == domains.end() ? nullptr : *at;
+}
+
+bool Domain::is_open(const fid_domain* d) noexcept
+{
+    const std::lock_guard guard{registry_lock};
+    return std::find(domains.begin(), domains.end(), d) != domains.end();
 }
 
 namespace {
@@ -133,7 +148,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info)
 {
     static fi_ops base = {sizeof base, close_fid, bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_domain own = {sizeof own,   Av::open, Cq::open, Endpoint::open, no_scalable,   Counter::open, PollSet::open,
-                                no_stx,       no_srx,   query_atomic, no_collective, Endpoint::open_with_flags};
+                                SharedTx::open, SharedRx::open, query_atomic, no_collective, Endpoint::open_with_flags};
     fid.fclass = FI_CLASS_DOMAIN;
     fid.ops = &base;
     ops = &own;

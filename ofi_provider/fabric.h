@@ -25,7 +25,7 @@ public:
     static Fabric& of(fid_fabric* f) noexcept { return static_cast<Fabric&>(*f); }
     // For fi_getinfo(3): the first one that is open, or null.
     static fid_fabric* opened() noexcept;
-    static fid_domain* open_domain(const char* name) noexcept;
+    static bool is_open(const fid_fabric* f) noexcept;
     std::atomic<unsigned> users{0};
 
 private:
@@ -42,6 +42,10 @@ public:
     static int open(fid_fabric* fabric, fi_info* info, fid_domain** out, void* context) noexcept;
     static int open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out, std::uint64_t flags, void* context) noexcept;
     static Domain& of(fid_domain* f) noexcept { return static_cast<Domain&>(*f); }
+    // For fi_getinfo(3): the first one that is open, of this fabric or, if that is null, of any; or null.
+    static fid_domain* opened(const fid_fabric* fabric) noexcept;
+    static bool is_open(const fid_domain* d) noexcept;
+    [[nodiscard]] fid_fabric* fabric() const noexcept { return &fabric_; }
     [[nodiscard]] std::uint32_t address_format() const noexcept { return format_; }
     [[nodiscard]] std::uint32_t api_version() const noexcept { return fabric_.api_version; }
     // How regions are named (mr_mode): by their own addresses instead of offsets, by keys of ours.
@@ -70,8 +74,6 @@ private:
     static int bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept;
     static int control(struct fid* f, int command, void* arg) noexcept;
     static int no_scalable(fid_domain*, fi_info*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
-    static int no_stx(fid_domain*, fi_tx_attr*, fid_stx**, void*) noexcept { return -FI_ENOSYS; }
-    static int no_srx(fid_domain*, fi_rx_attr*, fid_ep**, void*) noexcept { return -FI_ENOSYS; }
     static int no_collective(fid_domain*, fi_collective_op, fi_collective_attr*, std::uint64_t) noexcept { return -FI_EOPNOTSUPP; }
 
     Fabric& fabric_;

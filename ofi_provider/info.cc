@@ -3,6 +3,7 @@
 // fi_getinfo(3): our one endpoint, and the hints it is held against.
 #include "info.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -44,6 +45,12 @@ bool within(const char* attribute, std::uint64_t wanted, std::uint64_t offered)
     return (wanted & ~offered) == 0 || refuse(attribute, wanted, offered);
 }
 bool at_most(const char* attribute, std::size_t wanted, std::size_t offered) { return wanted <= offered || refuse(attribute, wanted, offered); }
+
+// A value of an enumeration, the greatest of which is `last`.
+bool one_of(const char* attribute, unsigned long long wanted, unsigned long long last)
+{
+    return wanted <= last || refuse(attribute, wanted, last);
+}
 
 // There are no authorization keys; interfaces before 1.5 do not know the field.
 bool no_key(const char* attribute, std::size_t bytes, std::uint32_t version)
@@ -100,6 +107,8 @@ Info make_offer(std::uint32_t version)
     d.cq_cnt = d.ep_cnt = d.tx_ctx_cnt = d.rx_ctx_cnt = d.cntr_cnt = kObjects;
     d.max_ep_tx_ctx = 1;
     d.max_ep_rx_ctx = 1;
+    d.max_ep_stx_ctx = kObjects;
+    d.max_ep_srx_ctx = kObjects;
     d.mr_iov_limit = 1;
     d.mr_cnt = kObjects;
     d.caps = kDomainCaps;
@@ -176,8 +185,12 @@ bool take_ep(const fi_ep_attr& want, const fi_info& offer)
     if (want.protocol != FI_PROTO_UNSPEC && want.protocol != ep.protocol) {
         return refuse("ep_attr->protocol", want.protocol, ep.protocol);
     }
-    if (shared(want.tx_ctx_cnt) || shared(want.rx_ctx_cnt)) {
-        return refuse("ep_attr->tx_ctx_cnt, rx_ctx_cnt: shared contexts", FI_SHARED_CONTEXT, 1);
+    if (shared(want.tx_ctx_cnt)) {
+        ep.tx_ctx_cnt = FI_SHARED_CONTEXT;
+    }
+    if (shared(want.rx_ctx_cnt)) {   // which matches inside the application's calls alone
+        ep.rx_ctx_cnt = FI_SHARED_CONTEXT;
+        offer.domain_attr->data_progress = FI_PROGRESS_MANUAL;
     }
     if (want.mem_tag_format != 0) {   // every bit may be compared or ignored by itself, whatever fields the application makes of them
         ep.mem_tag_format = want.mem_tag_format;
@@ -198,8 +211,17 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
     if (want.name != nullptr && std::strcmp(want.name, d.name) != 0) {
         return refuse_text("domain_attr->name", want.name);
     }
-    if (want.threading > FI_THREAD_ENDPOINT || want.control_progress > FI_PROGRESS_MANUAL || want.data_progress > FI_PROGRESS_MANUAL) {
-        return refuse("domain_attr->threading, progress", want.threading, FI_THREAD_SAFE);
+    if (want.domain != nullptr && !Domain::is_open(want.domain)) {
+        return refuse("domain_attr->domain, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.domain), 0);
+    }
+    if (!one_of("domain_attr->threading", want.threading, FI_THREAD_ENDPOINT) ||
+        !one_of("domain_attr->control_progress", want.control_progress, FI_PROGRESS_MANUAL) ||
+        !one_of("domain_attr->data_progress", want.data_progress, FI_PROGRESS_MANUAL) ||
+        !one_of("domain_attr->resource_mgmt", want.resource_mgmt, FI_RM_ENABLED) || !one_of("domain_attr->av_type", want.av_type, FI_AV_TABLE)) {
+        return false;
+    }
+    if (want.data_progress == FI_PROGRESS_AUTO && d.data_progress == FI_PROGRESS_MANUAL) {
+        return refuse("domain_attr->data_progress, with a shared receive context:", want.data_progress, FI_PROGRESS_MANUAL);
     }
     const bool good =
         at_most("domain_attr->mr_key_size", want.mr_key_size, d.mr_key_size) && at_most("domain_attr->cq_data_size", want.cq_data_size, d.cq_data_size) &&
@@ -211,7 +233,9 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
         at_most("domain_attr->max_ep_srx_ctx", want.max_ep_srx_ctx, d.max_ep_srx_ctx) &&
         at_most("domain_attr->cntr_cnt", want.cntr_cnt, d.cntr_cnt) && at_most("domain_attr->mr_iov_limit", want.mr_iov_limit, d.mr_iov_limit) &&
         at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
+        at_most("domain_attr->max_err_data", want.max_err_data, d.max_err_data) &&
         no_key("domain_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
+    d.domain = want.domain;
     // Everything is safe and automatic inside, so any weaker wish is granted by its name.
     d.threading = want.threading != FI_THREAD_UNSPEC ? want.threading : d.threading;
     d.control_progress = want.control_progress != FI_PROGRESS_UNSPEC ? want.control_progress : d.control_progress;
@@ -222,8 +246,12 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
     return good;
 }
 
-bool take_fabric(const fi_fabric_attr& want)
+bool take_fabric(const fi_fabric_attr& want, fi_info& offer)
 {
+    if (want.fabric != nullptr && !Fabric::is_open(want.fabric)) {
+        return refuse("fabric_attr->fabric, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.fabric), 0);
+    }
+    offer.fabric_attr->fabric = want.fabric;
     if (want.name != nullptr && std::strcmp(want.name, kName) != 0) {
         return refuse_text("fabric_attr->name", want.name);
     }
@@ -244,7 +272,7 @@ bool take_hints(const fi_info& hints, fi_info& offer)
     return take_caps(hints, offer) && (hints.tx_attr == nullptr || take_tx(*hints.tx_attr, offer)) &&
            (hints.rx_attr == nullptr || take_rx(*hints.rx_attr, offer)) && (hints.ep_attr == nullptr || take_ep(*hints.ep_attr, offer)) &&
            (hints.domain_attr == nullptr || take_domain(*hints.domain_attr, offer)) &&
-           (hints.fabric_attr == nullptr || take_fabric(*hints.fabric_attr));
+           (hints.fabric_attr == nullptr || take_fabric(*hints.fabric_attr, offer));
 }
 
 // ---- addresses ----
@@ -321,8 +349,16 @@ int make_info(std::uint32_t version, const char* node, const char* service, std:
         if (!take_addresses(node, service, flags, hints, *offer)) {
             return -FI_ENODATA;
         }
-        offer->domain_attr->domain = Fabric::open_domain(kName);
-        offer->fabric_attr->fabric = Fabric::opened();
+        fi_domain_attr& d = *offer->domain_attr;
+        d.domain = d.domain != nullptr ? d.domain : Domain::opened(offer->fabric_attr->fabric);
+        fid_fabric*& fabric = offer->fabric_attr->fabric;
+        if (fabric != nullptr && d.domain != nullptr && Domain::of(d.domain).fabric() != fabric) {
+            refuse("domain_attr->domain, which is not of fabric_attr->fabric:", reinterpret_cast<std::uintptr_t>(d.domain), 0);
+            return -FI_ENODATA;
+        }
+        if (fabric == nullptr) {
+            fabric = d.domain != nullptr ? Domain::of(d.domain).fabric() : Fabric::opened();
+        }
         if (hints != nullptr) {
             offer->handle = hints->handle;
         }
@@ -331,6 +367,34 @@ int make_info(std::uint32_t version, const char* node, const char* service, std:
     return FI_SUCCESS;
 }
 }   // namespace
+
+bool take_shared_tx(fi_tx_attr& attr)
+{
+    const Info offer = make_offer(FI_VERSION(1, 5));
+    if (!take_tx(attr, *offer)) {
+        return false;
+    }
+    const fi_tx_attr& tx = *offer->tx_attr;
+    attr.caps = tx.caps;
+    attr.inject_size = std::max(attr.inject_size, tx.inject_size);
+    attr.size = std::max(attr.size, tx.size);
+    attr.iov_limit = std::max(attr.iov_limit, tx.iov_limit);
+    attr.rma_iov_limit = std::max(attr.rma_iov_limit, tx.rma_iov_limit);
+    return true;
+}
+
+bool take_shared_rx(fi_rx_attr& attr)
+{
+    const Info offer = make_offer(FI_VERSION(1, 5));
+    if (!take_rx(attr, *offer)) {
+        return false;
+    }
+    const fi_rx_attr& rx = *offer->rx_attr;
+    attr.caps = rx.caps;
+    attr.size = std::max(attr.size, rx.size);
+    attr.iov_limit = std::max(attr.iov_limit, rx.iov_limit);
+    return true;
+}
 
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** info) noexcept
 {

@@ -29,6 +29,10 @@ inline constexpr std::uint64_t kTxOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
 inline constexpr std::uint64_t kRxOpFlags = FI_COMPLETION | FI_MULTI_RECV;
 
+// The attributes of a shared context: false, and the log says which cannot be had; else what was left to us is filled in.
+[[nodiscard]] bool take_shared_tx(fi_tx_attr& attr);
+[[nodiscard]] bool take_shared_rx(fi_rx_attr& attr);
+
 // fi_provider::getinfo. -FI_ENODATA: the log says which attribute cannot be had.
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** info) noexcept;
 

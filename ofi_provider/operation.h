@@ -108,6 +108,11 @@ struct RecvOperation : Operation {
     std::size_t room;          // bytes of the buffer
     bool discards;             // FI_DISCARD: nothing is wanted but the end of the message
     bool multi;                // FI_MULTI_RECV
+    bool busy;                 // these five of a shared receive context: a multi-receive buffer that takes a message
+    bool queued;               // it waits for one
+    bool wants_completion;     // FI_COMPLETION
+    fi_addr_t from;
+    std::size_t pieces;        // of iov
     std::size_t used;          // of a multi-receive buffer
     std::size_t least;         // when less is left the buffer is released
 };

@@ -19,6 +19,9 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
     if (!enabled_ || !receives_messages_) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
+    if (shares_rx_) {   // receives are posted there
+        return -FI_EOPNOTSUPP;
+    }
     linnet_peer_t peer = LINNET_PEER_ANY;
     if ((caps_ & FI_DIRECTED_RECV) != 0 && call.from != FI_ADDR_UNSPEC) {
         peer = peers_.get(call.from);
@@ -54,7 +57,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
     op->discards = false;
     op->multi = call.kind == FI_MSG && (call.flags & FI_MULTI_RECV) != 0;
     op->used = 0;
-    op->least = least_multi_recv();
+    op->least = least_multi_recv_.load(std::memory_order_relaxed);
     if (op->multi && call.bytes.count != 1) {
         receives_.release(*op);
         return -FI_EINVAL;

@@ -10,8 +10,6 @@ namespace linnet::ofi {
 namespace {
 // Flags that a msg call may bring; what else comes is refused, because the caller relies on it.
 constexpr std::uint64_t kSendMsgFlags = kTxOpFlags | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | FI_FENCE;
-constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE;
-constexpr std::uint64_t kRecvTaggedFlags = FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 
 ssize_t send_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag, std::uint64_t data,
                  void* context, std::uint64_t more) noexcept
@@ -50,7 +48,7 @@ ssize_t msg_recvv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_add
 }
 ssize_t msg_recvmsg(fid_ep* f, const fi_msg* m, std::uint64_t flags) noexcept
 {
-    if ((flags & ~(kRecvMsgFlags | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)) != 0) {
+    if ((flags & ~kRecvMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
     return EndpointFid::of(f).endpoint.receive({{m->msg_iov, m->iov_count}, m->addr, FI_MSG, 0, 0, m->context, flags});

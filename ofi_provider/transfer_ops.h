@@ -5,9 +5,14 @@
 
 #include <rdma/fi_atomic.h>
 
+#include "info.h"
 #include "provider.h"
 
 namespace linnet::ofi {
+
+// Flags that a receive may bring; what else comes is refused, because the caller relies on it.
+inline constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+inline constexpr std::uint64_t kRecvTaggedFlags = FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 
 fi_ops_msg* message_ops() noexcept;
 fi_ops_msg* no_message_ops() noexcept;

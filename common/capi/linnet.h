@@ -3,7 +3,7 @@
 /* linnet.h: the one interface between the core and every host (Open MPI, MPICH, libfabric). Plain C11; also valid C++20. */
 /*
  * What it is     Tagged messages and active messages between processes, over the transports that the context opened; linnet_rma.h adds one-sided
- *                operations.
+ *                operations, linnet_watch.h what a host needs that matches by itself.
  * Who owns it    A host opens a context and closes it. Two contexts in one process are independent. After fork() the
  *                contexts of the parent are dead in the child: every call answers LINNET_ERR_CLOSED.
  * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message

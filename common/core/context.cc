@@ -369,6 +369,14 @@ void Context::run_event(proto::Completion& c) noexcept
             }
             return;
         }
+        case proto::Completion::Kind::kSpace: {
+            auto& w = static_cast<proto::SpaceWatch&>(c);
+            const std::uint32_t news = w.news.exchange(0, std::memory_order_acq_rel);   // from here on it may be in the list again
+            if (!w.ended.load(std::memory_order_acquire)) {
+                w.fn(w.arg, w.space, news);
+            }
+            return;
+        }
     }
 }
 

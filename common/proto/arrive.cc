@@ -107,16 +107,19 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
     if (space == nullptr) {
         return nullptr;
     }
-    SpinLockGuard guard{space->lock};
-    PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
-    if (p == nullptr) {
+    {
+        SpinLockGuard guard{space->lock};
+        PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
+        if (p != nullptr) {
+            auto& r = static_cast<RecvRequest&>(*p);
+            r.peer = &peer;
+            fill_result(r.result, peer, a);
+            return &r;
+        }
         u = queue_unexpected(peer, *space, a, here);
-        return nullptr;
     }
-    auto& r = static_cast<RecvRequest&>(*p);
-    r.peer = &peer;
-    fill_result(r.result, peer, a);
-    return &r;
+    tell_watcher(*space, SpaceNews::kMessages);
+    return nullptr;
 }
 
 Unexpected* Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept

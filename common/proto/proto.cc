@@ -48,6 +48,7 @@ void Proto::clear() noexcept
             case Completion::Kind::kActive: release_active(static_cast<ActiveEvent&>(*c)); break;
             case Completion::Kind::kRemote: release_remote(static_cast<RemoteEvent&>(*c)); break;
             case Completion::Kind::kRegion: static_cast<void>(regions_.take(static_cast<Region&>(*c))); break;
+            case Completion::Kind::kSpace:
             case Completion::Kind::kRequest: break;
         }
     }
@@ -393,6 +394,7 @@ void Proto::forget_posted(Peer& peer, Status why) noexcept
             r.result.peer_added = peer.added.load(std::memory_order_relaxed);
             complete(r, why);
         }
+        tell_watcher(space, SpaceNews::kPeer);
     });
 }
 

@@ -106,6 +106,9 @@ public:
     Status recv_claimed(Unexpected& message, RecvRequest& r) noexcept;
     Status cancel(Request& r) noexcept;
     void close_space(std::uint32_t space) noexcept;
+    // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
+    Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
+    void unwatch(std::uint32_t space) noexcept;
     // kInProgress; kNoResource: too many are open, no credit for the immediate, or the fence: come again; else the peer is lost. Refused by the peer:
     // they end with kKey, kBounds or kNotAllowed.
     Status write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept;
@@ -210,6 +213,13 @@ private:
     void fill_result(ResultRecord& to, const Unexpected& u) noexcept;
     Unexpected* make_unexpected(Peer& peer, const wire::PacketHead& head, const wire::RtsHeader& rts, std::size_t payload_bytes) noexcept;
     void free_unexpected(Unexpected& u) noexcept;
+    void tell_watcher(Space& space, std::uint32_t news) noexcept
+    {
+        if (SpaceWatch* const w = space.watch.load(std::memory_order_acquire); w != nullptr) [[unlikely]] {
+            tell_watcher(*w, news);
+        }
+    }
+    void tell_watcher(SpaceWatch& watch, std::uint32_t news) noexcept;
     void unlist(Unexpected& u) noexcept;
     void discard(Unexpected& u) noexcept;
     void give_credit(Peer& peer, std::size_t bytes) noexcept;

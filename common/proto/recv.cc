@@ -291,6 +291,51 @@ void Proto::close_space(std::uint32_t space_id) noexcept
     }
 }
 
+// ---- watching ----
+
+// Watched spaces are open work: messages are to be taken in while the host computes.
+Status Proto::watch(std::uint32_t space_id, SpaceWatch::Fn fn, void* arg) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    auto* const w = space != nullptr ? new (std::nothrow) SpaceWatch{space_id, fn, arg} : nullptr;
+    if (w == nullptr) {
+        return Status::kNoMemory;
+    }
+    SpaceWatch* before = nullptr;
+    if (!space->watch.compare_exchange_strong(before, w, std::memory_order_acq_rel)) {
+        delete w;
+        return Status::kInvalid;
+    }
+    engine_.work_opened();
+    bool waiting = false;
+    {
+        SpinLockGuard guard{space->lock};
+        waiting = space->match.unexpected() != 0;
+    }
+    if (waiting) {
+        tell_watcher(*w, SpaceNews::kMessages);
+    }
+    return Status::kOk;
+}
+
+void Proto::unwatch(std::uint32_t space_id) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    SpaceWatch* const w = space != nullptr ? space->watch.load(std::memory_order_acquire) : nullptr;
+    if (w != nullptr && !w->ended.exchange(true)) {
+        engine_.work_closed();
+    }
+}
+
+// After the news is there to be found: who runs the watch takes `news` first, then looks.
+void Proto::tell_watcher(SpaceWatch& w, std::uint32_t news) noexcept
+{
+    if (w.news.fetch_or(news, std::memory_order_acq_rel) == 0) {
+        completions_.push(w);
+        engine_.completed();
+    }
+}
+
 // Nobody will receive it: its sender gets its credit back, and the end of a rendezvous.
 void Proto::discard(Unexpected& u) noexcept
 {

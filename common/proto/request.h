@@ -35,7 +35,7 @@ struct ResultRecord {
 
 // What travels in the completion list.
 struct Completion : MpscLink {
-    enum class Kind : std::uint8_t { kRequest, kActive, kRemote, kRegion };
+    enum class Kind : std::uint8_t { kRequest, kActive, kRemote, kRegion, kSpace };
     explicit Completion(Kind k) noexcept : completion_kind{k} {}
     Kind completion_kind;
 };

@@ -63,6 +63,7 @@ void Proto::arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte
         }
     }
     if (p == nullptr) [[unlikely]] {
+        tell_watcher(*space, SpaceNews::kMessages);
         if (!queued) {
             layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
         }

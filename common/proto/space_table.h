@@ -10,15 +10,35 @@
 #include <unordered_map>
 
 #include "match/match_space.h"
+#include "proto/request.h"
 #include "sync/lock.h"
 
 namespace linnet::proto {
+
+// What a host that watches a space hears of it; bits.
+struct SpaceNews {
+    static constexpr std::uint32_t kMessages = 1;   // some came for which no receive was posted
+    static constexpr std::uint32_t kPeer = 2;       // one was lost, or removed by the host
+};
+
+// It is in the list of completions while there is news, once.
+struct SpaceWatch final : Completion {
+    using Fn = void (*)(void* arg, std::uint32_t space, std::uint32_t news) noexcept;
+    SpaceWatch(std::uint32_t id, Fn f, void* a) noexcept : Completion{Kind::kSpace}, space{id}, fn{f}, arg{a} {}
+    const std::uint32_t space;
+    const Fn fn;
+    void* const arg;
+    std::atomic<std::uint32_t> news{0};
+    std::atomic<bool> ended{false};
+};
 
 struct Space {
     Space(std::uint32_t space_id, std::uint64_t wild_mask, std::uint64_t seed) noexcept : id{space_id}, match{wild_mask, seed} {}
     const std::uint32_t id;
     SpinLock lock;
     MatchSpace match LINNET_GUARDED_BY(lock);
+    std::atomic<SpaceWatch*> watch{nullptr};   // set once, and never taken away
+    ~Space() { delete watch.load(std::memory_order_relaxed); }
 };
 
 // Spaces come into being when first named, by the host or by a packet. Threads: any. A space lives until the context ends, so that a pointer

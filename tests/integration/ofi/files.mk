@@ -10,6 +10,8 @@ TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh int
 endif BUILD_OFI_PROVIDER
 integration_ofi_test_SOURCES = \
     integration/ofi/atomic_test.cc \
+    integration/ofi/attributes_test.cc \
+    integration/ofi/levels_test.cc \
     integration/ofi/names_test.cc \
     integration/ofi/node.cc \
     integration/ofi/node.h \
@@ -17,6 +19,9 @@ integration_ofi_test_SOURCES = \
     integration/ofi/region.cc \
     integration/ofi/region.h \
     integration/ofi/rma_test.cc \
+    integration/ofi/shared_hub.h \
+    integration/ofi/shared_rx_test.cc \
+    integration/ofi/shared_test.cc \
     integration/ofi/threads_test.cc \
     integration/ofi/transfer_test.cc \
     integration/ofi/waiting_test.cc \

@@ -43,7 +43,6 @@ TEST(LinnetInfo, HintsThatCannotBeMetAreRefused)
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_MSG; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->type = FI_EP_DGRAM; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->protocol = FI_PROTO_RXM; }), -FI_ENODATA);
-        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->inject_size = 1u << 20; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->iov_limit = 1000; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.tx_attr->msg_order = FI_ORDER_SAW; }), -FI_ENODATA);
@@ -75,6 +74,29 @@ TEST(LinnetInfo, AnswerIsWhatWasAskedForAndNoModeIsRequired)
         EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR; },
                          [](const fi_info& i) { EXPECT_EQ(i.domain_attr->mr_mode, 0); }),
                   0);
+    });
+}
+
+// fi_domain(3): with a shared receive context it is the application's calls that make data move to the end.
+TEST(LinnetInfo, SharedContextsAreOfferedAndReceivingThereNeedsTheApplicationsCalls)
+{
+    alone([] {
+        const auto progress = [](fi_progress p) { return [p](const fi_info& i) { EXPECT_EQ(i.domain_attr->data_progress, p); }; };
+        EXPECT_EQ(answer([](fi_info& h) { h.ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT; },
+                         [&](const fi_info& i) {
+                             EXPECT_EQ(i.ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT);
+                             EXPECT_EQ(i.ep_attr->rx_ctx_cnt, 1u);
+                             EXPECT_GE(i.domain_attr->max_ep_stx_ctx, 2u);
+                             EXPECT_GE(i.domain_attr->max_ep_srx_ctx, 2u);
+                             progress(FI_PROGRESS_AUTO)(i);
+                         }),
+                  0);
+        const auto shared = [](fi_info& h) { h.ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT; };
+        EXPECT_EQ(answer(shared, [](const fi_info& i) { EXPECT_EQ(i.ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT); }), 0);
+        EXPECT_EQ(answer(shared, progress(FI_PROGRESS_MANUAL)), 0);
+        EXPECT_EQ(answer([&](fi_info& h) { shared(h); h.domain_attr->data_progress = FI_PROGRESS_MANUAL; }, progress(FI_PROGRESS_MANUAL)), 0);
+        EXPECT_EQ(answer([&](fi_info& h) { shared(h); h.domain_attr->data_progress = FI_PROGRESS_AUTO; }), -FI_ENODATA);
+        EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->max_ep_srx_ctx = SIZE_MAX; }), -FI_ENODATA);
     });
 }
 

@@ -40,7 +40,7 @@ __attribute__((no_sanitize("thread"))) void copy_unseen(char* to, const volatile
 }
 }   // namespace
 
-std::vector<char> Region::content() const
+std::vector<char> as_left_by_the_other_side(const std::vector<char>& memory)
 {
     std::vector<char> copy(memory.size());
     copy_unseen(copy.data(), memory.data(), copy.size());

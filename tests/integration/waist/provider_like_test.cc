@@ -4,7 +4,10 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
+#include "capi/linnet_watch.h"
 #include "integration/waist/waist.h"
 
 namespace linnet::testing {
@@ -106,6 +109,144 @@ TEST(ProviderLikeClient, DescriptorIsReadableWhenProgressWouldDoSomething)
         }
         ASSERT_TRUE(recv.complete()) << round;
     }
+}
+
+// A host that matches by itself: it posts no receives, is told of messages, and claims them.
+struct Watcher {
+    explicit Watcher(Endpoint& e) : endpoint{e} {}
+    Endpoint& endpoint;
+    std::uint32_t news{0};
+    int calls{0};
+    std::vector<std::pair<linnet_message_t*, linnet_result_t>> taken;
+    linnet_status_t watch()
+    {
+        return linnet_space_watch(endpoint.context(), 1, [](void* arg, std::uint32_t space, std::uint32_t what) noexcept {
+            auto& w = *static_cast<Watcher*>(arg);
+            EXPECT_EQ(space, 1u);
+            ++w.calls;
+            w.news |= what;
+            const linnet_match_t all{LINNET_PEER_ANY, 1, 0, ~0ull};
+            linnet_message_t* message = nullptr;
+            linnet_result_t result{};
+            while (linnet_probe_claim(w.endpoint.context(), &all, &message, &result) == LINNET_OK) {
+                w.taken.emplace_back(message, result);
+            }
+        }, this);
+    }
+    linnet_status_t receive(std::size_t i, Op& op, const linnet_data_t& data)
+    {
+        linnet_recv_t r{};
+        r.data = data;
+        r.done = Op::on_done;
+        r.done_arg = &op;
+        return op.started = linnet_message_recv(endpoint.context(), taken[i].first, &r, &op.request);
+    }
+};
+
+TEST(ProviderLikeClient, WhoWatchesASpaceIsToldOfEveryMessageInOrder)
+{
+    const auto out = pattern(300000);
+    std::vector<std::unique_ptr<Op>> sends;   // not all of them are complete before their context ends
+    Endpoint a;
+    Endpoint b;
+    Watcher w{b};
+    const linnet_peer_t to_b = a.add(b);
+    const std::size_t sizes[] = {8, 3000, 40000, 300000};
+    const auto send = [&](unsigned i, std::uint32_t space) {
+        sends.push_back(std::make_unique<Op>());
+        a.send(*sends.back(), to_b, i, contiguous(out.data(), sizes[i % 4]), 0, space);
+    };
+    send(0, 1);   // before anybody watches
+    const linnet_match_t any{LINNET_PEER_ANY, 1, 0, 0};
+    linnet_result_t seen{};
+    ASSERT_TRUE(drive({&a, &b}, [&] { return linnet_probe(b.context(), &any, &seen) == LINNET_OK; }));
+    ASSERT_EQ(w.watch(), LINNET_OK);
+    ASSERT_TRUE(drive({&b}, [&] { return w.taken.size() == 1; }));
+    for (unsigned i = 1; i < 40; ++i) {
+        send(i, i % 5 == 0 ? 2 : 1);   // what is in another space is not told
+    }
+    ASSERT_TRUE(drive({&a, &b}, [&] { return w.taken.size() == 33; }));
+    EXPECT_EQ(w.news, LINNET_NEWS_MESSAGES);
+    std::vector<unsigned char> in(out.size());
+    unsigned i = 0;
+    for (std::size_t k = 0; k < w.taken.size(); ++k, ++i) {
+        i += i % 5 == 0 && i != 0 ? 1 : 0;
+        EXPECT_EQ(w.taken[k].second.match_bits, i);
+        EXPECT_EQ(w.taken[k].second.length, sizes[i % 4]);
+        std::fill(in.begin(), in.end(), 0);
+        Op op;
+        w.receive(k, op, contiguous(in.data(), in.size()));
+        ASSERT_TRUE(drive({&a, &b}, [&] { return op.complete(); }));
+        EXPECT_EQ(op.status(), LINNET_OK);
+        EXPECT_TRUE(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(sizes[i % 4]), in.begin())) << k;
+    }
+    linnet_space_watch(b.context(), 1, nullptr, nullptr);
+    const int calls = w.calls;
+    send(0, 1);
+    ASSERT_TRUE(drive({&a, &b}, [&] { return linnet_probe(b.context(), &any, &seen) == LINNET_OK; }));
+    EXPECT_FALSE(drive({&b}, [&] { return w.calls != calls; }, 50ms));
+}
+
+TEST(ProviderLikeClient, SourceOfAClaimedMessageIsKnownOnceItsPeerIsAdded)
+{
+    Endpoint a;
+    Endpoint b;
+    Watcher w{b};
+    ASSERT_EQ(w.watch(), LINNET_OK);
+    const linnet_peer_t to_b = a.add(b);
+    const auto out = pattern(50);
+    Op send;
+    a.send(send, to_b, 1, contiguous(out.data(), 50));
+    ASSERT_TRUE(drive({&a, &b}, [&] { return w.taken.size() == 1; }));
+    EXPECT_EQ(w.taken[0].second.peer, LINNET_PEER_UNKNOWN);
+    linnet_peer_t from = 0;
+    EXPECT_EQ(linnet_message_peer(b.context(), w.taken[0].first, &from), LINNET_OK);
+    EXPECT_EQ(from, LINNET_PEER_UNKNOWN);
+    const linnet_peer_t to_a = b.add(a);
+    EXPECT_EQ(linnet_message_peer(b.context(), w.taken[0].first, &from), LINNET_OK);
+    EXPECT_EQ(from, to_a);
+    std::vector<unsigned char> in(50);
+    Op op;
+    EXPECT_EQ(w.receive(0, op, contiguous(in.data(), 50)), LINNET_OK);
+    EXPECT_EQ(op.request.result.peer, to_a);
+    EXPECT_EQ(in, out);
+}
+
+TEST(ProviderLikeClient, WhoWatchesASpaceIsWokenByItsMessagesAndToldOfLostPeers)
+{
+    Endpoint a;
+    Endpoint b;
+    a.expect_complaints();
+    b.expect_complaints();
+    Watcher w{b};
+    ASSERT_EQ(w.watch(), LINNET_OK);
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    int fd = -1;
+    ASSERT_EQ(linnet_wait_fd(b.context(), &fd), LINNET_OK);
+    const auto out = pattern(64);
+    for (std::size_t round = 1; round <= 50; ++round) {
+        Op send;
+        a.send(send, to_b, 1, contiguous(out.data(), 64));
+        const auto end = std::chrono::steady_clock::now() + 5s;
+        while (w.taken.size() != round && std::chrono::steady_clock::now() < end) {
+            a.progress();
+            if (linnet_wait_fd_arm(b.context()) == LINNET_OK) {
+                pollfd p{fd, POLLIN, 0};
+                ::poll(&p, 1, 1000);
+            }
+            b.progress();
+        }
+        ASSERT_EQ(w.taken.size(), round);
+    }
+    EXPECT_EQ(w.news, LINNET_NEWS_MESSAGES);
+    std::vector<unsigned char> in(64);
+    for (std::size_t i = 0; i < w.taken.size(); ++i) {
+        Op op;
+        EXPECT_EQ(w.receive(i, op, contiguous(in.data(), in.size())), LINNET_OK);
+    }
+    EXPECT_EQ(linnet_peer_declare_dead(b.context(), to_a), LINNET_OK);
+    ASSERT_TRUE(drive({&b}, [&] { return (w.news & LINNET_NEWS_PEER) != 0; }));
 }
 
 TEST(ProviderLikeClient, EveryIgnoreMaskMatchesByItsBits)

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "capi/linnet_rma.h"
+#include "capi/linnet_watch.h"
 #include "unit/capi/quiet_context.h"
 
 namespace linnet::capi {
@@ -54,7 +55,8 @@ TEST(NoContext, IsAnErrorOfEveryCall)
         linnet_peer_add_address(nullptr, "127.0.0.1", "1", &peer), linnet_peer_label(nullptr, 0, "x"), linnet_peer_remove(nullptr, 0),
         linnet_peer_status(nullptr, 0), linnet_peer_declare_dead(nullptr, 0), linnet_tag_send(nullptr, &send, &r), linnet_tag_recv(nullptr, &recv, &r),
         linnet_cancel(nullptr, &r), linnet_probe(nullptr, &match, &result), linnet_probe_claim(nullptr, &match, &message, &result),
-        linnet_message_recv(nullptr, nullptr, &recv, &r), linnet_space_close(nullptr, 0), linnet_am_register(nullptr, 0, nullptr, nullptr),
+        linnet_message_recv(nullptr, nullptr, &recv, &r), linnet_space_close(nullptr, 0), linnet_message_peer(nullptr, message, &peer),
+        linnet_space_watch(nullptr, 0, nullptr, nullptr), linnet_am_register(nullptr, 0, nullptr, nullptr),
         linnet_am_send(nullptr, &am, &r), linnet_wait(nullptr, 0), linnet_wait_fd(nullptr, &fd), linnet_wait_fd_arm(nullptr),
         linnet_counter_read(nullptr, 0, &value), linnet_region_open(nullptr, &region, &opened), linnet_region_close(nullptr, opened),
         linnet_remote_register(nullptr, nullptr, nullptr), linnet_rma_write(nullptr, &rma, &r), linnet_rma_read(nullptr, &rma, &r),
@@ -300,6 +302,19 @@ TEST_F(Arguments, ReceiveAndProbeNeedASourceThatExists)
     EXPECT_EQ(linnet_probe(c_, &match, &result_), LINNET_ERR_NOT_FOUND);
     EXPECT_EQ(linnet_probe_claim(c_, &match, &message, &result_), LINNET_ERR_NOT_FOUND);
     EXPECT_EQ(message, nullptr);
+}
+
+TEST_F(Arguments, SpaceIsWatchedOnce)
+{
+    const auto ignore = [](void*, std::uint32_t, std::uint32_t) noexcept {};
+    EXPECT_EQ(linnet_space_watch(c_, 7, nullptr, nullptr), LINNET_OK);   // nobody watches it: nothing to end
+    EXPECT_EQ(linnet_space_watch(c_, 7, ignore, nullptr), LINNET_OK);
+    EXPECT_EQ(linnet_space_watch(c_, 7, ignore, nullptr), LINNET_ERR_INVALID);
+    EXPECT_EQ(linnet_space_watch(c_, 7, nullptr, nullptr), LINNET_OK);
+    EXPECT_EQ(linnet_space_watch(c_, 7, nullptr, nullptr), LINNET_OK);
+    EXPECT_EQ(linnet_space_watch(c_, 7, ignore, nullptr), LINNET_ERR_INVALID);
+    EXPECT_EQ(linnet_message_peer(c_, nullptr, &peer_), LINNET_ERR_INVALID);
+    EXPECT_EQ(peer_, 77u);
 }
 
 TEST_F(Arguments, ActiveMessageKeepsToItsLimits)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copyright (c) 2026 the Linnet authors */
+/* linnet_watch.h: the part of linnet.h for hosts that match messages by themselves, for instance those of several contexts. */
+/*
+ * What it is     Such a host posts no receives in a space. It is told that messages wait there, claims them with linnet_probe_claim(), and receives
+ *                each with linnet_message_recv() where its own rules say.
+ * Who owns it    A watch belongs to its context, and goes with it.
+ * Threads        Any.
+ * Blocking       Nothing.
+ * All else       As in linnet.h. A watched space is open work: messages are taken in while the host computes.
+ */
+#ifndef LINNET_WATCH_H
+#define LINNET_WATCH_H
+
+#include "linnet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LINNET_NEWS_MESSAGES = 1u << 0,   /* messages came for which no receive was posted */
+    LINNET_NEWS_PEER = 1u << 1        /* a peer was lost or removed: linnet_peer_status() */
+};
+
+/* News of a space. One call may stand for many messages, and it may come when they are gone. Runs inside linnet_progress() or linnet_wait(). */
+typedef void (*linnet_news_fn)(void* arg, uint32_t space, uint32_t news) LINNET_NOEXCEPT;
+
+/* Be told. Messages that wait in the space already are news. A space is watched once, until its context closes or `fn` is NULL: from then on no call
+ * begins; one that is under way on another thread goes on.
+ * @retval LINNET_ERR_INVALID  it was watched before */
+LINNET_API linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t space, linnet_news_fn fn, void* arg) LINNET_NOEXCEPT;
+
+/* The source of a claimed message. What linnet_probe_claim() told of it changes when a peer that nobody had added is added. */
+LINNET_API linnet_status_t linnet_message_peer(linnet_context_t* ctx, const linnet_message_t* message, linnet_peer_t* peer) LINNET_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LINNET_WATCH_H */

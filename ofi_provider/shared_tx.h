@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Shared transmit contexts: fi_stx_context of fi_endpoint(3). README.md "Shared contexts".
+//
+// Owner: the application; endpoints that are bound to it keep it from being closed. Threads: any. Blocking: nothing. Failure: fi_errno.
+#pragma once
+
+#include <atomic>
+
+#include "provider.h"
+
+namespace linnet::ofi {
+
+class Domain;
+
+class SharedTx final : public fid_stx {
+public:
+    static int open(fid_domain* domain, fi_tx_attr* attr, fid_stx** out, void* context) noexcept;
+    // An endpoint of this domain with these capabilities may use it: a subset of its own.
+    [[nodiscard]] bool admits(const Domain& domain, std::uint64_t caps) const noexcept;
+    std::atomic<unsigned> users{0};
+
+private:
+    SharedTx(Domain& domain, std::uint64_t caps);
+    ~SharedTx() = default;
+    static int close_fid(struct fid* f) noexcept;
+
+    Domain& domain_;
+    const std::uint64_t caps_;
+};
+
+}   // namespace linnet::ofi

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Shared contexts: what the pages leave open, or other providers do not have.
+#include <csignal>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "integration/ofi/shared_hub.h"
+#include "support/pace.h"
+
+namespace linnet::ofi_test {
+namespace {
+
+TEST(LinnetShared, ContextsCannotBeClosedWhileEndpointsAreBound)
+{
+    two_processes(
+        [](Friend&) {
+            Hub h;
+            EXPECT_EQ(fi_close(&h.srx->fid), -FI_EBUSY);
+            EXPECT_EQ(fi_close(&h.stx->fid), -FI_EBUSY);
+            h.close(0);
+            EXPECT_EQ(fi_close(&h.srx->fid), -FI_EBUSY);
+            EXPECT_EQ(fi_close(&h.domain->fid), -FI_EBUSY);
+            h.close(1);
+            char in = 0;
+            EXPECT_EQ(fi_recv(h.srx, &in, 1, nullptr, FI_ADDR_UNSPEC, nullptr), 0);   // dropped when it is closed
+            EXPECT_EQ(fi_close(&h.srx->fid), 0);
+            EXPECT_EQ(fi_close(&h.domain->fid), -FI_EBUSY);
+            EXPECT_EQ(fi_close(&h.stx->fid), 0);
+            h.srx = nullptr;
+            h.stx = nullptr;
+        },
+        [](Friend&) {});
+}
+
+TEST(LinnetShared, EndpointsAreBoundToWhatTheyWereOpenedFor)
+{
+    two_processes(
+        [](Friend&) {
+            Hub h;
+            char in = 0;
+            EXPECT_EQ(fi_recv(h.ep[0], &in, 1, nullptr, FI_ADDR_UNSPEC, nullptr), -FI_EOPNOTSUPP);   // receives are posted to the context
+            EXPECT_EQ(fi_trecv(h.ep[0], &in, 1, nullptr, FI_ADDR_UNSPEC, 0, 0, nullptr), -FI_EOPNOTSUPP);
+            EXPECT_EQ(fi_send(h.srx, &in, 1, nullptr, 0, nullptr), -FI_ENOSYS);
+
+            fid_ep* plain = nullptr;
+            h.info->ep_attr->tx_ctx_cnt = h.info->ep_attr->rx_ctx_cnt = 1;
+            ASSERT_EQ(fi_endpoint(h.domain, h.info, &plain, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(plain, &h.srx->fid, 0), -FI_EINVAL);
+            EXPECT_EQ(fi_ep_bind(plain, &h.stx->fid, 0), -FI_EINVAL);
+            EXPECT_EQ(fi_close(&plain->fid), 0);
+
+            fid_ep* bare = nullptr;
+            h.info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+            ASSERT_EQ(fi_endpoint(h.domain, h.info, &bare, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(bare, &h.av->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(bare, &h.tx[0]->fid, FI_TRANSMIT), 0);
+            EXPECT_EQ(fi_ep_bind(bare, &h.rx[0]->fid, FI_RECV), 0);
+            EXPECT_EQ(fi_enable(bare), -FI_EOPBADSTATE);
+            EXPECT_EQ(fi_ep_bind(bare, &h.srx->fid, FI_RECV), -FI_EINVAL);   // no flags
+            EXPECT_EQ(fi_ep_bind(bare, &h.srx->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(bare, &h.srx->fid, 0), -FI_EINVAL);   // once
+            EXPECT_EQ(fi_enable(bare), 0);
+            EXPECT_EQ(fi_close(&bare->fid), 0);
+
+            fi_rx_attr untagged{};
+            untagged.caps = FI_MSG | FI_RECV;
+            fid_ep* other = nullptr;
+            ASSERT_EQ(fi_srx_context(h.domain, &untagged, &other, nullptr), 0);
+            EXPECT_GT(untagged.size, 0u);
+            ASSERT_EQ(fi_endpoint(h.domain, h.info, &bare, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(bare, &other->fid, 0), -FI_EINVAL);   // it has not all of the endpoint's capabilities
+            EXPECT_EQ(fi_close(&bare->fid), 0);
+            EXPECT_EQ(fi_trecv(other, &in, 1, nullptr, FI_ADDR_UNSPEC, 0, 0, nullptr), -FI_ENOSYS);
+            EXPECT_EQ(fi_close(&other->fid), 0);
+
+            fi_rx_attr impossible{};
+            impossible.iov_limit = 1000;
+            EXPECT_EQ(fi_srx_context(h.domain, &impossible, &other, nullptr), -FI_EINVAL);
+            fi_tx_attr impossible_too{};
+            impossible_too.inject_size = 1u << 20;
+            fid_stx* stx = nullptr;
+            EXPECT_EQ(fi_stx_context(h.domain, &impossible_too, &stx, nullptr), -FI_EINVAL);
+        },
+        [](Friend&) {});
+}
+
+TEST(LinnetShared, EndpointsOfAReceiveContextHaveOneAddressVector)
+{
+    two_processes(
+        [](Friend&) {
+            Hub h;
+            fi_av_attr attr{};
+            fid_av* av = nullptr;
+            ASSERT_EQ(fi_av_open(h.domain, &attr, &av, nullptr), 0);
+            fid_ep* ep = nullptr;
+            h.info->ep_attr->tx_ctx_cnt = 1;
+            ASSERT_EQ(fi_endpoint(h.domain, h.info, &ep, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &av->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &h.tx[0]->fid, FI_TRANSMIT), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &h.rx[0]->fid, FI_RECV), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &h.srx->fid, 0), 0);
+            EXPECT_EQ(fi_enable(ep), -FI_EINVAL);
+            EXPECT_EQ(fi_close(&ep->fid), 0);
+            EXPECT_EQ(fi_close(&av->fid), 0);
+        },
+        [](Friend&) {});
+}
+
+TEST(LinnetShared, DirectedReceiveTakesWhatItsSourceSendsToAnyEndpoint)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            char in[5] = {};
+            const auto post = [&](int i, fi_addr_t from) { h.post([&] { return fi_trecv(h.srx, &in[i], 1, nullptr, from, 0, ~0ull, &in[i]); }); };
+            post(0, h.peer[1]);
+            post(1, FI_ADDR_UNSPEC);
+            post(2, h.peer[0]);
+            f.meet();   // 0: 'a' to 0, then 'b' to 1. Then 1: 'c' to 1
+            EXPECT_EQ(h.next(0).told.op_context, &in[1]);
+            EXPECT_EQ(in[1], 'a');
+            f.meet();
+            EXPECT_EQ(h.next(1).told.op_context, &in[2]);
+            EXPECT_EQ(in[2], 'b');
+            f.meet();
+            EXPECT_EQ(h.next(1).told.op_context, &in[0]);
+            EXPECT_EQ(in[0], 'c');
+            EXPECT_EQ(fi_trecv(h.srx, &in[0], 1, nullptr, 77, 0, ~0ull, nullptr), -FI_EINVAL);   // nobody's address
+            f.meet();   // 0: 'd' to 0, 1: 'e' to 0; both wait
+            EXPECT_EQ(f.hear(), "sent");
+            EXPECT_TRUE(h.quiet_for(20ms));
+            post(4, h.peer[1]);
+            EXPECT_EQ(h.next(0).told.op_context, &in[4]);
+            EXPECT_EQ(in[4], 'e');
+            post(3, h.peer[0]);
+            EXPECT_EQ(h.next(0).told.op_context, &in[3]);
+            EXPECT_EQ(in[3], 'd');
+        },
+        [](Peers& p, Friend& f) {
+            f.meet();
+            p.send(0, 0, "a", 1);
+            f.meet();
+            p.send(0, 1, "b", 1);
+            p.sent();
+            f.meet();
+            p.send(1, 1, "c", 1);
+            p.sent();
+            f.meet();
+            p.send(0, 0, "d", 1);
+            p.send(1, 0, "e", 1);
+            p.sent();
+            f.tell("sent");
+        },
+        {.caps = FI_TAGGED | FI_MSG | FI_DIRECTED_RECV});
+}
+
+TEST(LinnetShared, TooShortABufferIsToldWithTheBytesThatDidNotFit)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            std::vector<char> in(100);
+            for (int i = 0; i < 2; ++i) {
+                h.post([&] { return fi_recv(h.srx, in.data(), in.size(), nullptr, FI_ADDR_UNSPEC, &in); });
+                f.meet();
+                const auto c = h.next(1);
+                EXPECT_EQ(c.error, FI_ETRUNC);
+                EXPECT_EQ(c.told.op_context, &in);
+                EXPECT_EQ(c.told.len, in.size());
+                EXPECT_EQ(c.overflow, (i == 0 ? 300u : 300000u) - in.size());
+                const auto wanted = pattern(100, 5);
+                EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), in.begin()));
+            }
+        },
+        [](Peers& p, Friend& f) {
+            const auto out = pattern(300000, 5);
+            f.meet();
+            p.send(0, 1, out.data(), 300, 0, false);
+            f.meet();
+            p.send(0, 1, out.data(), 300000, 0, false);
+            p.sent();
+        });
+}
+
+void post_multi(Hub& h, std::vector<char>& buffer)
+{
+    const iovec iov{buffer.data(), buffer.size()};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = FI_ADDR_UNSPEC;
+    m.context = &buffer;
+    h.post([&] { return fi_recvmsg(h.srx, &m, FI_MULTI_RECV); });
+}
+
+TEST(LinnetShared, MultiReceiveBufferTakesMessagesOfAllEndpointsAndIsReleasedOnce)
+{
+    constexpr unsigned kMessages = 24;
+    constexpr std::size_t kBytes[] = {1000, 40, 100000, 7};
+    hub_and_peers(
+        [&](Hub& h, Friend& f) {
+            std::size_t least = 100001;
+            ASSERT_EQ(fi_setopt(&h.srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
+            std::array<std::vector<char>, 3> buffers;
+            unsigned released = 0;
+            std::size_t post = 0;
+            for (auto& b : buffers) {
+                b.resize(450000);
+                post_multi(h, b);
+                ++post;
+            }
+            f.meet();
+            std::array<std::size_t, 3> used{};
+            std::array<unsigned, kEnds> seen{};
+            for (unsigned i = 0; i < kMessages; ++i) {
+                const auto c = h.next(0);
+                ASSERT_EQ(c.error, 0) << i;
+                const fi_cq_tagged_entry& e = c.told;
+                const auto b = static_cast<std::size_t>(static_cast<std::vector<char>*>(e.op_context) - buffers.data());
+                ASSERT_LT(b, buffers.size());
+                const auto to = static_cast<std::size_t>(*static_cast<const char*>(e.buf));
+                ASSERT_LT(to, kEnds);
+                auto wanted = pattern(kBytes[seen[to] % 4], static_cast<unsigned>(to * 100 + seen[to]));
+                wanted[0] = static_cast<char>(to);
+                ++seen[to];
+                EXPECT_EQ(e.len, wanted.size());
+                EXPECT_EQ(e.buf, buffers[b].data() + used[b]);
+                EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), static_cast<const char*>(e.buf)));
+                used[b] += e.len;
+                const bool last = buffers[b].size() - used[b] < least;
+                EXPECT_EQ((e.flags & FI_MULTI_RECV) != 0, last);
+                released += (e.flags & FI_MULTI_RECV) != 0 ? 1 : 0;
+                if (released == 2 && post == 3) {   // the last messages need a fourth one
+                    buffers[0].assign(buffers[0].size(), '\0');
+                    used[0] = 0;
+                    post_multi(h, buffers[0]);
+                    ++post;
+                }
+            }
+            EXPECT_EQ(fi_cancel(&h.srx->fid, &buffers[2]) == 0 || fi_cancel(&h.srx->fid, buffers.data()) == 0, true);
+            const auto c = h.next(0);   // the endpoint that was enabled first
+            EXPECT_EQ(c.error, FI_ECANCELED);
+            EXPECT_NE(c.told.flags & FI_MULTI_RECV, 0u);
+        },
+        [&](Peers& p, Friend& f) {
+            std::vector<std::vector<char>> out;
+            f.meet();
+            for (unsigned i = 0; i < kMessages / 2; ++i) {
+                for (std::size_t to = 0; to < kEnds; ++to) {   // one sender for each endpoint: then the order is known
+                    out.push_back(pattern(kBytes[i % 4], static_cast<unsigned>(to * 100 + i)));
+                    out.back()[0] = static_cast<char>(to);
+                    p.send(to, to, out.back().data(), out.back().size(), 0, false);
+                }
+            }
+            p.sent();
+        },
+        {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV, .one_queue = true});
+}
+
+TEST(LinnetShared, CanceledReceiveIsToldAtTheFirstEndpointAndTakesNothing)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            char in[2] = {};
+            for (char& b : in) {
+                h.post([&] { return fi_trecv(h.srx, &b, 1, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &b); });
+            }
+            EXPECT_EQ(fi_cancel(&h.srx->fid, &h), -FI_ENOENT);
+            EXPECT_EQ(fi_cancel(&h.srx->fid, &in[0]), 0);
+            EXPECT_EQ(fi_cancel(&h.srx->fid, &in[0]), -FI_ENOENT);
+            const auto c = h.next(0);
+            EXPECT_EQ(c.error, FI_ECANCELED);
+            EXPECT_EQ(c.told.op_context, &in[0]);
+            f.meet();
+            EXPECT_EQ(h.next(1).told.op_context, &in[1]);
+            EXPECT_EQ(in[0], 0);
+            EXPECT_EQ(in[1], 'x');
+        },
+        [](Peers& p, Friend& f) {
+            f.meet();
+            p.send(0, 1, "x", 1);
+            p.sent();
+        });
+}
+
+TEST(LinnetShared, PeekClaimAndDiscardFindWhatWaitsAtAnyEndpoint)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            char in[8] = {};
+            const iovec iov{in, sizeof in};
+            const auto tagged = [&](std::uint64_t tag, std::uint64_t flags, void* context) {
+                fi_msg_tagged m{};
+                m.msg_iov = &iov;
+                m.iov_count = 1;
+                m.addr = FI_ADDR_UNSPEC;
+                m.tag = tag;
+                m.context = context;
+                return fi_trecvmsg(h.srx, &m, flags);
+            };
+            int a = 0;
+            int b = 0;
+            EXPECT_EQ(tagged(9, FI_PEEK, &a), 0);
+            EXPECT_EQ(h.next(0).error, FI_ENOMSG);   // nothing: at the first endpoint
+            f.meet();
+            EXPECT_EQ(f.hear(), "sent");
+            Hub::Entry e;
+            for (const auto end = Clock::now() + 20s; Clock::now() < end;) {
+                EXPECT_EQ(tagged(3, FI_PEEK, &a), 0);
+                fi_cq_tagged_entry got{};
+                if (fi_cq_read(h.rx[1], &got, 1) == 1) {
+                    e.told = got;
+                    break;
+                }
+                EXPECT_EQ(h.next(0).error, FI_ENOMSG);
+            }
+            EXPECT_EQ(e.told.tag, 3u);
+            EXPECT_EQ(e.told.len, 4u);
+            EXPECT_EQ(e.told.op_context, &a);
+            EXPECT_EQ(tagged(3, FI_PEEK | FI_CLAIM, &a), 0);
+            EXPECT_EQ(h.next(1).error, 0);
+            EXPECT_EQ(tagged(3, FI_PEEK, &b), 0);
+            EXPECT_EQ(h.next(0).error, FI_ENOMSG);   // it is ours now
+            EXPECT_EQ(tagged(1, FI_PEEK | FI_DISCARD, &b), 0);
+            EXPECT_EQ(h.next(0).told.tag, 1u);
+            EXPECT_EQ(tagged(0, FI_CLAIM, &b), -FI_EINVAL);
+            EXPECT_EQ(tagged(0, FI_CLAIM, &a), 0);
+            const auto c = h.next(1);
+            EXPECT_EQ(c.error, 0);
+            EXPECT_EQ(c.told.len, 4u);
+            EXPECT_STREQ(in, "two");
+            EXPECT_EQ(tagged(2, FI_PEEK | FI_CLAIM, &a), 0);   // stays with the endpoint, and goes with it
+            EXPECT_EQ(h.next(0).error, 0);
+        },
+        [](Peers& p, Friend& f) {
+            f.meet();
+            p.send(0, 0, "one", 4, 1);
+            p.send(0, 0, "one", 4, 2);
+            p.send(0, 1, "two", 4, 3);
+            p.sent();
+            f.tell("sent");
+        });
+}
+
+TEST(LinnetShared, SleeperIsWokenByAMessageThatOnlyTheContextMatches)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            char in = 0;
+            for (int i = 0; i < 20; ++i) {
+                h.post([&] { return fi_trecv(h.srx, &in, 1, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &in); });
+                f.tell("posted");
+                fi_cq_tagged_entry e{};
+                EXPECT_EQ(fi_cq_sread(h.rx[1], &e, 1, nullptr, 20000), 1) << i;
+                EXPECT_EQ(e.op_context, &in);
+            }
+        },
+        [](Peers& p, Friend& f) {
+            for (int i = 0; i < 20; ++i) {
+                EXPECT_EQ(f.hear(), "posted");
+                std::this_thread::sleep_for(2ms);   // it sleeps, as a rule
+                p.send(0, 1, "x", 1);
+            }
+            p.sent();
+        },
+        {.wait = FI_WAIT_UNSPEC});
+}
+
+TEST(LinnetShared, EndpointThatClosesTakesItsMessagesAlongAndLeavesTheReceives)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            std::vector<char> in(300000);
+            EXPECT_EQ(f.hear(), "sent");   // messages wait at both endpoints
+            for (const auto end = Clock::now() + 50ms; Clock::now() < end;) {
+                h.progress();
+            }
+            h.close(0);
+            for (std::size_t i = 0; i < 2; ++i) {
+                h.post([&] { return fi_trecv(h.srx, in.data(), in.size(), nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &in); });
+            }
+            const auto c = h.next(1);
+            EXPECT_EQ(c.told.tag, 1u);
+            f.meet();
+            EXPECT_EQ(h.next(1).told.tag, 2u);   // the second receive is still there
+            fi_cq_tagged_entry e{};
+            EXPECT_EQ(fi_cq_read(h.rx[0], &e, 1), -FI_EAGAIN);
+            h.post([&] { return fi_trecv(h.srx, in.data(), in.size(), nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &in); });   // dropped with the context
+            h.close(1);
+        },
+        [](Peers& p, Friend& f) {
+            std::vector<char> out(300000);
+            p.node[0].post([&] { return fi_tsend(p.node[0].ep, out.data(), 10, nullptr, p.hub[0], 0, nullptr); });
+            p.node[0].post([&] { return fi_tsend(p.node[0].ep, out.data(), out.size(), nullptr, p.hub[0], 0, nullptr); });   // ends with an error, or later
+            p.send(1, 1, out.data(), out.size(), 1);
+            f.tell("sent");
+            p.sent();
+            f.meet();
+            p.send(1, 1, out.data(), 10, 2);
+            p.sent();
+        });
+}
+
+TEST(LinnetShared, DirectedReceiveEndsWhenItsSourceDies)
+{
+    two_processes(
+        [](Friend& f) {
+            Hub h{{.caps = FI_TAGGED | FI_MSG | FI_DIRECTED_RECV}};
+            h.connect(f);
+            char in[4] = {};
+            h.post([&] { return fi_trecv(h.srx, &in[0], 1, nullptr, h.peer[0], 1, 0, &in[0]); });
+            h.post([&] { return fi_trecv(h.srx, &in[1], 1, nullptr, h.peer[0], 2, 0, &in[1]); });
+            h.post([&] { return fi_trecv(h.srx, &in[2], 1, nullptr, FI_ADDR_UNSPEC, 3, 0, &in[2]); });
+            f.meet();
+            EXPECT_EQ(h.next(1).told.op_context, &in[0]);   // it is connected with endpoint 1
+            f.tell("die");
+            const auto c = h.next(1);
+            EXPECT_NE(c.error, 0);
+            EXPECT_EQ(c.told.op_context, &in[1]);
+            h.post([&] { return fi_trecv(h.srx, &in[3], 1, nullptr, h.peer[0], 2, 0, &in[3]); });   // at once
+            EXPECT_EQ(h.next(1).told.op_context, &in[3]);
+            EXPECT_TRUE(h.quiet_for(20ms));
+        },
+        [](Friend& f) {
+            auto* const p = new Peers{f};
+            f.meet();
+            p->send(0, 1, "x", 1, 1);
+            p->sent();
+            EXPECT_EQ(f.hear(), "die");
+            ::raise(SIGKILL);
+        },
+        SIGKILL);
+}
+
+// Two threads read the queues, one each, and post again what they took; two threads send.
+TEST(LinnetShared, ThreadsPostAndReadWhileMessagesComeToBothEndpoints)
+{
+    constexpr unsigned kEach = testing::kSanitized ? 300 : 2000;
+    hub_and_peers(
+        [&](Hub& h, Friend& f) {
+            struct Buffer {
+                std::vector<char> bytes = std::vector<char>(70000);
+            };
+            std::vector<Buffer> buffers(16);
+            const auto post = [&](Buffer& b) {
+                ssize_t r = -FI_EAGAIN;
+                while (r == -FI_EAGAIN) {
+                    r = fi_trecv(h.srx, b.bytes.data(), b.bytes.size(), nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &b);
+                }
+                EXPECT_EQ(r, 0);
+            };
+            for (Buffer& b : buffers) {
+                post(b);
+            }
+            f.meet();
+            std::vector<std::thread> readers;
+            for (std::size_t e = 0; e < kEnds; ++e) {
+                readers.emplace_back([&, e] {
+                    for (unsigned i = 0; i < kEach && !::testing::Test::HasFailure(); ++i) {
+                        auto c = h.next(e);
+                        while (c.error == FI_ECANCELED) {   // which is told at the first endpoint, whoever canceled
+                            c = h.next(e);
+                        }
+                        ASSERT_EQ(c.error, 0);
+                        auto& b = *static_cast<Buffer*>(c.told.op_context);
+                        EXPECT_EQ(c.told.tag, i) << "endpoint " << e;   // one sender each
+                        const std::size_t bytes = i % 50 == 0 ? 70000 : 1 + i % 3000;
+                        EXPECT_EQ(c.told.len, bytes);
+                        EXPECT_EQ(b.bytes[bytes - 1], static_cast<char>(e * 7 + i));
+                        if (i % 16 == 0) {   // one that nothing will match, and goes again
+                            int never = 0;
+                            EXPECT_EQ(fi_recv(h.srx, nullptr, 0, nullptr, FI_ADDR_UNSPEC, &never), 0);
+                            EXPECT_EQ(fi_cancel(&h.srx->fid, &never), 0);
+                        }
+                        post(b);
+                    }
+                });
+            }
+            for (std::thread& t : readers) {
+                t.join();
+            }
+        },
+        [&](Peers& p, Friend& f) {
+            f.meet();
+            std::vector<std::thread> senders;
+            for (std::size_t e = 0; e < kEnds; ++e) {
+                senders.emplace_back([&, e] {
+                    std::vector<char> out(70000);
+                    for (unsigned i = 0; i < kEach; ++i) {
+                        const std::size_t bytes = i % 50 == 0 ? 70000 : 1 + i % 3000;
+                        std::fill(out.begin(), out.end(), static_cast<char>(e * 7 + i));
+                        p.send(e, e, out.data(), bytes, i);
+                        p.node[e].next(p.node[e].tx);
+                        --p.open[e];
+                    }
+                });
+            }
+            for (std::thread& t : senders) {
+                t.join();
+            }
+        });
+}
+
+}   // namespace
+}   // namespace linnet::ofi_test
