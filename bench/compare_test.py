@@ -383,7 +383,7 @@ class StacksTest(unittest.TestCase):
 
     def test_a_missing_component_is_named(self):
         with tempfile.TemporaryDirectory() as empty, self.assertRaisesRegex(stacks.StackError, stacks.COMPONENT):
-            stacks.find_component(empty, None)
+            stacks.find_part(stacks.COMPONENT, empty, None)
 
     def test_a_provider_is_passed_to_every_host(self):
         with tempfile.TemporaryDirectory() as prefix:
@@ -403,7 +403,7 @@ class StacksTest(unittest.TestCase):
             folder = pathlib.Path(prefix) / "lib" / "openmpi"
             folder.mkdir(parents=True)
             (folder / stacks.COMPONENT).touch()
-            found = stacks.find_component(prefix, None)
+            found = stacks.find_part(stacks.COMPONENT, prefix, None)
         stack = stacks.with_component(stacks.STACKS["linnet-udp"], found, "/somewhere")
         self.assertIn("LD_LIBRARY_PATH=/somewhere", stack.mpirun_options())
         self.assertIn("udp", stack.mpirun_options())
@@ -437,7 +437,9 @@ class MeasurementTest(unittest.TestCase):
     def test_each_has_a_program_and_peers_that_run_between_hosts(self):
         for m in measurements.MEASUREMENTS.values():
             with self.subTest(m.name):
-                self.assertTrue((pathlib.Path(__file__).resolve().parent / "mpi" / f"{m.program}.c").exists())
+                here = pathlib.Path(__file__).resolve().parent
+                programs = ([here / "mpi" / f"{m.program}.c"] if m.program else []) + [here / "micro" / f"{raw}.cc" for raw in m.raw]
+                self.assertTrue(programs and all(p.exists() for p in programs))
                 self.assertEqual([s.name for s in stacks.select(m.peers, stacks.HOSTS)], list(m.peers))
 
     def test_collectives_fill_the_hosts(self):

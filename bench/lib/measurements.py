@@ -4,6 +4,7 @@
 
 import dataclasses
 
+FLOORS = ("raw_tcp", "raw_udp", "raw_ring")
 NETWORK_PEERS = ("btl_tcp", "btl_tcp_epoll", "btl_tcp_thread", "btl_tcp_yield", "ofi_tcp", "ucx_tcp")
 
 
@@ -17,7 +18,7 @@ class Measurement:
     lab: dict = dataclasses.field(default_factory=lambda: {"hosts": "2"})
     per_host: int = 1
     pin: bool = True            # rank i on core i
-    raw: bool = False           # the programs of bench/micro named raw_ can do it
+    raw: tuple = ()             # programs of bench/micro that can do it without MPI
     peers: tuple = NETWORK_PEERS
     idle: tuple = ()            # one job for each number of idle ranks
     seconds: float = 2.0        # measured time of a turn
@@ -34,9 +35,9 @@ class Measurement:
 _RATED = {"hosts": "2", "topology": "switch"}
 
 MEASUREMENTS = {m.name: m for m in (
-    Measurement("pingpong", "half round trip, the same buffers for every message", "pingpong", raw=True),
+    Measurement("pingpong", "half round trip, the same buffers for every message", "pingpong", raw=(*FLOORS, "raw_fabric")),
     Measurement("pingpong-fresh", "half round trip, a new buffer for every message", "pingpong", ("--fresh",)),
-    Measurement("oneway", "one-way bandwidth, buffers reused", "stream", ("--mode", "oneway"), raw=True),
+    Measurement("oneway", "one-way bandwidth, buffers reused", "stream", ("--mode", "oneway"), raw=FLOORS),
     Measurement("oneway-fresh", "one-way bandwidth, fresh buffers", "stream", ("--mode", "oneway", "--fresh")),
     Measurement("twoway", "two-way bandwidth, buffers reused", "stream", ("--mode", "twoway")),
     Measurement("twoway-fresh", "two-way bandwidth, fresh buffers", "stream", ("--mode", "twoway", "--fresh")),
@@ -72,5 +73,8 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("incast-7", "7 hosts send to one, likewise", "incast",
                 lab={"hosts": "8", "topology": "switch", "rate": "1gbit", "port-buffer": "128k", "burst": "16k"}, pin=False, seconds=3,
                 main=("incast",), peers=("btl_tcp", "linnet-udp", "linnet-eth")),
+    Measurement("rma-write", "libfabric without MPI: fi_write, until it is there", "", ("--mode", "write"), raw=("raw_fabric",), peers=("fi_tcp", "fi_linnet")),
+    Measurement("rma-window", "the same, windows of up to 64 writes (4 MB): bandwidth", "", ("--mode", "write-window"), raw=("raw_fabric",),
+                peers=("fi_tcp", "fi_linnet")),
     Measurement("blocked", "CPU share of a rank that is blocked in MPI_Recv", "blocked", seconds=1),
 )}

@@ -79,10 +79,8 @@ class Runner:
 
     def _program(self, stack):
         m, o = self.measurement, self.options
-        name = self.programs / (f"micro/{stack.name}" if stack.raw else f"mpi/{m.program}")
-        if stack.raw and not m.raw:
-            raise TurnError(f"{stack.name} has no {m.name}")
-        args = [str(name), *m.args, "--seconds", str(o.seconds), "--limit", str(o.limit)]
+        name = self.programs / (f"micro/{stack.raw}" if stack.raw else f"mpi/{m.program}")
+        args = [str(name), *m.args, *stack.args, "--seconds", str(o.seconds), "--limit", str(o.limit)]
         args += ["--sizes", o.sizes] if o.sizes else []
         args += ["--verify"] if o.verify else []
         args += ["--address", self.lab.addresses[self.lab.hosts[0]]] if stack.raw else []

@@ -22,8 +22,9 @@ class Stack:
     places: tuple = (HOSTS, HOST)
     memory_only: bool = False   # within a host not even the loopback interface may carry the payload
     linnet: str = ""            # transport whose counter must account for the payload; "any": all together
-    raw: bool = False           # not MPI at all: the floor, the program of this name in bench/micro
-    provider: bool = False      # Linnet below libfabric; mtl ofi takes no other provider, and has no counters of Linnet's
+    raw: str = ""               # not MPI at all: this program of bench/micro, a floor or libfabric alone
+    args: tuple = ()            # for that program
+    provider: bool = False      # Linnet below libfabric, which has no counters of Linnet's
 
     def mpirun_options(self):
         options = []
@@ -41,6 +42,11 @@ def _ob1(btl, **more):
 def _ofi(provider, **env):
     """mtl ofi with this provider alone: without it, no MTL is left and the job fails."""
     return {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": provider}, {"FI_PROVIDER": provider.partition(";")[0], **env}
+
+
+def _fabric(which, text, env=None, **more):
+    name = which.partition(";")[0]
+    return Stack(f"fi_{name}", f"{text}, without MPI", {}, {"FI_PROVIDER": name, **(env or {})}, raw="raw_fabric", args=("--provider", which), **more)
 
 
 def _linnet(transport, text, variant="", settings=None, **more):
@@ -66,9 +72,12 @@ STACKS = {s.name: s for s in (
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
     Stack("vader_yield", "the same, ranks yield when idle", _ob1("vader,self", mpi_yield_when_idle="1"), places=(HOST,), memory_only=True),
-    Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw=True),
-    Stack("raw_udp", "a UDP socket and nothing else, both ends spinning: the floor", raw=True),
-    Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw=True),
+    Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw="raw_tcp"),
+    Stack("raw_udp", "a UDP socket and nothing else, both ends spinning: the floor", raw="raw_udp"),
+    Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw="raw_ring"),
+    _fabric("linnet", "Linnet below libfabric", provider=True),
+    _fabric("tcp;ofi_rxm", "libfabric's tcp provider", {"FI_TCP_IFACE": "eth0"}, places=(HOSTS,)),
+    _fabric("shm", "libfabric's shm provider", places=(HOST,), memory_only=True),
     _linnet("", "Linnet, its own choice of transport"),
     _linnet("tcp", "Linnet over TCP"),
     _linnet("tcp", "Linnet over TCP without its event thread: what that costs, and gives", "noevent", {"event_thread": "0"}),
@@ -94,10 +103,6 @@ def find_part(name, prefix, build):
         return folder.resolve()
     where = folder / name if folder else "nowhere: give --linnet-prefix or --build"
     raise StackError(f"Linnet's {name} is not there (looked for {where})")
-
-
-def find_component(prefix, build):
-    return find_part(COMPONENT, prefix, build)
 
 
 def with_component(stack, folder, libraries):

@@ -25,8 +25,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "match/match_space.h"
@@ -198,36 +196,59 @@ std::chrono::nanoseconds cpu_time()   // of this thread, because the machine may
     return std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec};
 }
 
-// Runs cycles of `match` for the entries of a batch, then `queue` for what they returned.
-template <class Match, class Queue>
-void run_cycles(benchmark::State& state, Setup& s, Match match, Queue queue)
+// The two queues of a space: what stays in it, how an entry is taken out of it, and how it gets there again.
+struct PostedQueue {
+    using Element = PostedReceive;
+    static void fill(Setup& s, std::uint32_t i) { s.post(s.receives[i]); }
+    static Element& match(Setup& s, std::uint32_t i) { return s.arrive(i); }
+    static void queue(Setup& s, Element& r) { s.post(r); }
+};
+struct UnexpectedQueue {
+    using Element = UnexpectedMessage;
+    static void fill(Setup& s, std::uint32_t i) { s.queue(s.messages[i]); }
+    static Element& match(Setup& s, std::uint32_t i) { return s.receive(i); }
+    static void queue(Setup& s, Element& m) { s.queue(m); }
+};
+
+template <class Queue>
+void fill(Setup& s)
 {
-    using Element = std::remove_reference_t<decltype(match(0U))>;
-    std::vector<Element*> matched(s.batch);
-    for (std::uint32_t n = 0; n < s.pattern.depth; n += s.batch) {   // once round untimed: tables that searches need exist
+    for (std::uint32_t i = 0; i < s.pattern.depth; ++i) {
+        Queue::fill(s, i);
+    }
+}
+
+// Cycles in one space: the entries of a batch are matched, then queued again.
+template <class Queue>
+void in_one_space(benchmark::State& state, const Pattern& p)
+{
+    Setup s{p};
+    fill<Queue>(s);
+    std::vector<typename Queue::Element*> matched(s.batch);
+    for (std::uint32_t n = 0; n < p.depth; n += s.batch) {   // once round untimed: tables that searches need exist
         std::size_t k = 0;
         for (const std::uint32_t i : s.next_batch()) {
-            matched[k++] = &match(i);
+            matched[k++] = &Queue::match(s, i);
         }
-        for (Element* e : matched) {
-            queue(*e);
+        for (auto* e : matched) {
+            Queue::queue(s, *e);
         }
     }
     std::chrono::nanoseconds matching{0};
     std::uint64_t cycles = 0;
     while (state.KeepRunningBatch(s.batch)) {
         if (s.batch == 1) {
-            queue(match(s.next_batch()[0]));
+            Queue::queue(s, Queue::match(s, s.next_batch()[0]));
             continue;
         }
         const auto begin = cpu_time();
         std::size_t n = 0;
         for (const std::uint32_t i : s.next_batch()) {
-            matched[n++] = &match(i);
+            matched[n++] = &Queue::match(s, i);
         }
         matching += cpu_time() - begin;
-        for (Element* e : matched) {
-            queue(*e);
+        for (auto* e : matched) {
+            Queue::queue(s, *e);
         }
         cycles += s.batch;
     }
@@ -236,31 +257,29 @@ void run_cycles(benchmark::State& state, Setup& s, Match match, Queue queue)
     }
 }
 
-// As run_cycles(), for queues that are too short to hold a batch: one cycle in each of many spaces. `fill`, `match` and `queue` as there, of one of them.
-template <class Fill, class Match, class Queue>
-void run_spaces(benchmark::State& state, const Pattern& p, Fill fill, Match match, Queue queue)
+// The same for queues that are too short to hold a batch: one cycle in each of many spaces.
+template <class Queue>
+void in_many_spaces(benchmark::State& state, const Pattern& p)
 {
-    using Element = std::remove_reference_t<decltype(match(std::declval<Setup&>(), 0U))>;
     constexpr std::size_t kSpaces = 256;
     std::vector<std::unique_ptr<Setup>> spaces;
     for (std::size_t n = 0; n < kSpaces; ++n) {
         spaces.push_back(std::make_unique<Setup>(p, n == 0 ? 40000 : 1));   // all follow the visits of the first
-        fill(*spaces.back());
+        fill<Queue>(*spaces.back());
     }
-    const std::vector<std::uint32_t>& visits = spaces.front()->visits;
-    std::array<Element*, kSpaces> matched{};
+    std::array<typename Queue::Element*, kSpaces> matched{};
     std::chrono::nanoseconds matching{0};
     std::chrono::nanoseconds reading{0};   // what the clock itself takes, the same number of times
     std::uint64_t batches = 0;
     while (state.KeepRunningBatch(kSpaces)) {
-        const std::uint32_t next = visits[batches % visits.size()];
+        const std::uint32_t next = spaces.front()->next_batch()[0];
         const auto begin = cpu_time();
         for (std::size_t n = 0; n < kSpaces; ++n) {
-            matched[n] = &match(*spaces[n], next);
+            matched[n] = &Queue::match(*spaces[n], next);
         }
         const auto end = cpu_time();
         for (std::size_t n = 0; n < kSpaces; ++n) {
-            queue(*spaces[n], *matched[n]);
+            Queue::queue(*spaces[n], *matched[n]);
         }
         const auto read = cpu_time();
         reading += cpu_time() - read;
@@ -268,49 +287,6 @@ void run_spaces(benchmark::State& state, const Pattern& p, Fill fill, Match matc
         ++batches;
     }
     state.counters["match_ns"] = static_cast<double>((matching - reading).count()) / static_cast<double>(batches * kSpaces);
-}
-
-void posted_spaces(benchmark::State& state, const Pattern& p)
-{
-    run_spaces(
-        state, p,
-        [&p](Setup& s) {
-            for (std::uint32_t i = 0; i < p.depth; ++i) {
-                s.post(s.receives[i]);
-            }
-        },
-        [](Setup& s, std::uint32_t i) -> PostedReceive& { return s.arrive(i); }, [](Setup& s, PostedReceive& r) { s.post(r); });
-}
-
-void unexpected_spaces(benchmark::State& state, const Pattern& p)
-{
-    run_spaces(
-        state, p,
-        [&p](Setup& s) {
-            for (std::uint32_t i = 0; i < p.depth; ++i) {
-                s.queue(s.messages[i]);
-            }
-        },
-        [](Setup& s, std::uint32_t i) -> UnexpectedMessage& { return s.receive(i); }, [](Setup& s, UnexpectedMessage& m) { s.queue(m); });
-}
-
-void posted(benchmark::State& state, const Pattern& p)
-{
-    Setup s{p};
-    for (std::uint32_t i = 0; i < p.depth; ++i) {
-        s.post(s.receives[i]);
-    }
-    run_cycles(state, s, [&s](std::uint32_t i) -> PostedReceive& { return s.arrive(i); }, [&s](PostedReceive& r) { s.post(r); });
-}
-
-void unexpected(benchmark::State& state, const Pattern& p)
-{
-    Setup s{p};
-    for (std::uint32_t i = 0; i < p.depth; ++i) {
-        s.queue(s.messages[i]);
-    }
-    run_cycles(state, s, [&s](std::uint32_t i) -> UnexpectedMessage& { return s.receive(i); },
-               [&s](UnexpectedMessage& m) { s.queue(m); });
 }
 
 void burst(benchmark::State& state, const Pattern& p)
@@ -339,11 +315,13 @@ void add_all()
         for (const auto keys : {kSameKey, kTags, kSources, kBoth}) {
             for (const auto receives : {kExactOnly, kAnySourceOnly, kAnyTagOnly, kAnyAnyOnly, kMixed, kMixedClasses}) {
                 for (const auto order : {kOldestFirst, kShuffled}) {
-                    add(posted, {"posted", depth, keys, receives, order});
-                    add(unexpected, {"unexpected", depth, keys, receives, order});
+                    const Pattern early{"posted", depth, keys, receives, order};
+                    const Pattern late{"unexpected", depth, keys, receives, order};
+                    add(in_one_space<PostedQueue>, early);
+                    add(in_one_space<UnexpectedQueue>, late);
                     if (depth <= 8) {
-                        add(posted_spaces, {"posted", depth, keys, receives, order}, "/spaces");
-                        add(unexpected_spaces, {"unexpected", depth, keys, receives, order}, "/spaces");
+                        add(in_many_spaces<PostedQueue>, early, "/spaces");
+                        add(in_many_spaces<UnexpectedQueue>, late, "/spaces");
                     }
                 }
                 for (const auto order : {kOldestFirst, kShuffled, kNewestFirst}) {

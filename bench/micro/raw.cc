@@ -36,6 +36,9 @@ void fail(const std::string& what)
 
 void fail_errno(const std::string& what) { fail(what + ": " + std::strerror(errno)); }
 
+void Connection::expose(std::span<std::byte>) {}
+void Connection::write_all(std::span<const std::byte>, std::size_t) { fail("no remote memory over this connection"); }
+
 namespace {
 
 std::size_t parse_size(const std::string& text)
@@ -68,14 +71,34 @@ std::vector<std::size_t> parse_sizes(const std::string& list)
     return sizes;
 }
 
+// What an iteration is, and how its time is told.
+struct Mode {
+    std::string_view name;
+    bool answered;     // by the same message: half of the time counts
+    bool remote;       // writes instead of messages
+    bool windows;      // many messages at once: bytes for each second count, not the time
+    const char* metric;
+};
+constexpr std::array<Mode, 4> kModes{{{"pingpong", true, false, false, "half-round-trip"},
+                                      {"oneway", false, false, true, "one-way"},
+                                      {"write", false, true, false, "write"},
+                                      {"write-window", false, true, true, "write-bandwidth"}}};
+
+const Mode* mode_of(std::string_view name)
+{
+    const auto* found = std::find_if(kModes.begin(), kModes.end(), [name](const Mode& m) { return m.name == name; });
+    return found != kModes.end() ? found : nullptr;
+}
+
 Options parse(int argc, char** argv)
 {
-    static const std::array<option, 8> known{{{"address", required_argument, nullptr, 'a'},
+    static const std::array<option, 9> known{{{"address", required_argument, nullptr, 'a'},
                                               {"mode", required_argument, nullptr, 'm'},
                                               {"sizes", required_argument, nullptr, 's'},
                                               {"seconds", required_argument, nullptr, 't'},
                                               {"limit", required_argument, nullptr, 'l'},
                                               {"window", required_argument, nullptr, 'w'},
+                                              {"provider", required_argument, nullptr, 'p'},
                                               {"verify", no_argument, nullptr, 'v'},
                                               {nullptr, 0, nullptr, 0}}};
     Options options;
@@ -87,12 +110,13 @@ Options parse(int argc, char** argv)
         case 't': options.seconds = Seconds{std::atof(optarg)}; break;
         case 'l': options.limit = static_cast<unsigned>(std::atoi(optarg)); break;
         case 'w': options.window = parse_size(optarg); break;
+        case 'p': options.provider = optarg; break;
         case 'v': break;   // the last message of a batch is always checked; there is no library in between to distrust
-        default: fail("options: --address A --mode pingpong|oneway --sizes 8,1K --seconds S --limit S --window N");
+        default: fail("options: --address A --mode pingpong|oneway|write|write-window --sizes 8,1K --seconds S --limit S --window N");
         }
     }
-    if (options.mode != "pingpong" && options.mode != "oneway")
-        fail("--mode is pingpong or oneway");
+    if (mode_of(options.mode) == nullptr)
+        fail("--mode is pingpong, oneway, write or write-window");
     if (options.address.empty() || options.window == 0 || options.limit == 0 || options.seconds <= Seconds{0})
         fail("--address, and positive --window, --limit and --seconds are needed");
     return options;
@@ -107,13 +131,13 @@ struct Sent {
 struct Exchange {
     Connection& connection;
     bool leads;
-    bool pingpong;
+    const Mode& mode;
     std::size_t size;
     std::size_t window;
     std::vector<std::byte>& buffer;   // a message, or the receiver's window
     Sent& sent;
 
-    std::size_t count() const { return pingpong ? 1 : window; }
+    std::size_t count() const { return mode.windows ? window : 1; }
 
     std::byte pattern(std::uint64_t stamp, std::size_t at) const
     {
@@ -128,7 +152,7 @@ struct Exchange {
 
     void check(std::uint64_t stamp) const
     {
-        const std::size_t last = leads || pingpong ? 0 : (count() - 1) * size;
+        const std::size_t last = leads ? 0 : (count() - 1) * size;
         for (std::size_t at = 0; at < size; ++at)
             if (buffer[last + at] != pattern(stamp, at))
                 fail("wrong payload");
@@ -137,12 +161,16 @@ struct Exchange {
     void lead_one()
     {
         const std::span message(buffer.data(), size);
-        for (std::size_t i = 0; i < count(); ++i)
-            connection.send_all(message);
-        if (pingpong)
-            connection.recv_all(message);
-        else
-            (void)connection.recv_value<std::uint32_t>();
+        if (mode.remote) {
+            connection.write_all(message, count());
+        } else {
+            for (std::size_t i = 0; i < count(); ++i)
+                connection.send_all(message);
+            if (mode.answered)
+                connection.recv_all(message);
+            else
+                (void)connection.recv_value<std::uint32_t>();
+        }
         sent.bytes += static_cast<double>(count() * size);
         sent.messages += static_cast<double>(count());
     }
@@ -151,11 +179,11 @@ struct Exchange {
     {
         const std::span received(buffer.data(), count() * size);
         connection.recv_all(received);
-        if (pingpong)
+        if (mode.answered)
             connection.send_all(received);
         else
             connection.send_value(std::uint32_t{0});
-        sent.bytes += static_cast<double>(pingpong ? size : sizeof(std::uint32_t));
+        sent.bytes += static_cast<double>(mode.answered ? size : sizeof(std::uint32_t));
         sent.messages += 1;
     }
 
@@ -170,6 +198,8 @@ struct Exchange {
         for (std::uint64_t i = 0; i < iterations; ++i)
             lead_one();
         const Seconds took = SteadyClock::now() - begin;
+        if (mode.remote)   // the other end knows nothing of the writes
+            connection.send_value(std::uint32_t{0});
         check(stamp);
         return took.count();
     }
@@ -182,8 +212,11 @@ struct Exchange {
             if (iterations == 0)
                 return;
             connection.send_value(std::uint32_t{0});
-            for (std::uint64_t i = 0; i < iterations; ++i)
-                follow_one();
+            if (mode.remote)
+                (void)connection.recv_value<std::uint32_t>();
+            else
+                for (std::uint64_t i = 0; i < iterations; ++i)
+                    follow_one();
             check(stamp);
         }
     }
@@ -256,15 +289,12 @@ void print_result(const Options& options, const std::string& rows, const std::ar
 std::string row_of(const Exchange& exchange, double seconds)
 {
     std::array<char, 160> row{};
-    const auto bytes = static_cast<double>(exchange.size * exchange.window);
-    if (exchange.pingpong)
-        std::snprintf(row.data(), row.size(),
-                      R"({"metric":"half-round-trip","x":%zu,"unit":"us","better":"lower","value":%.9g})", exchange.size,
-                      0.5e6 * seconds);
-    else
-        std::snprintf(row.data(), row.size(),
-                      R"({"metric":"one-way","x":%zu,"unit":"MB/s","better":"higher","value":%.9g})", exchange.size,
-                      1e-6 * bytes / seconds);
+    const Mode& mode = exchange.mode;
+    const double value = mode.windows    ? 1e-6 * static_cast<double>(exchange.size * exchange.count()) / seconds
+                         : mode.answered ? 0.5e6 * seconds
+                                         : 1e6 * seconds;
+    std::snprintf(row.data(), row.size(), R"({"metric":"%s","x":%zu,"unit":"%s","better":"%s","value":%.9g})", mode.metric, exchange.size,
+                  mode.windows ? "MB/s" : "us", mode.windows ? "higher" : "lower", value);
     return row.data();
 }
 
@@ -294,12 +324,12 @@ int run(const char* name, int argc, char** argv, std::unique_ptr<Connection> (*c
     gethostname(mine.name.data(), mine.name.size() - 1);
     const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     std::vector<std::byte> buffer(std::max(largest * window_for(options, largest), (std::size_t{4} << 20) + largest));
+    connection.expose(buffer);
     std::string rows;
     Sent sent;
     show_path(connection, leads, sent);
     for (const std::size_t size : options.sizes) {
-        Exchange exchange{connection, leads,  options.mode == "pingpong", size, window_for(options, size),
-                          buffer,     sent};
+        Exchange exchange{connection, leads, *mode_of(options.mode), size, window_for(options, size), buffer, sent};
         if (leads)
             rows += (rows.empty() ? "" : ",") + row_of(exchange, exchange.lead(options.seconds / options.sizes.size()));
         else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// What the floors below the stacks share: ping-pong and stream between two spinning processes over any byte stream, no MPI.
+// What the programs without MPI share (floors below the stacks, and libfabric): ping-pong, stream and remote writes between two spinning processes over
+// any byte stream.
 //
 // mpirun starts two processes, so that they are placed and pinned like the ranks of the MPI programs; the rank comes from the environment. Options,
 // definitions (half round trip; windows ended by a 4-byte reply) and the result line are those of bench/mpi; the payload of the last message of
@@ -22,6 +23,7 @@ using Seconds = std::chrono::duration<double>;
 struct Options {
     std::string address;   // of rank 0's host
     std::string mode = "pingpong";
+    std::string provider;  // of libfabric
     std::vector<std::size_t> sizes{1, 8, 64, 256, 1024, 4096, 8192, 16384, 65536, 262144, 1048576, 4194304};
     Seconds seconds{2};
     unsigned limit = 120;
@@ -38,6 +40,11 @@ public:
     virtual ~Connection() = default;
     virtual void send_all(std::span<const std::byte> bytes) = 0;
     virtual void recv_all(std::span<std::byte> bytes) = 0;
+
+    // Remote memory, where there is some. The buffer that the other process writes to, and from which the writes to it come; called once, by both.
+    virtual void expose(std::span<std::byte> buffer);
+    // `count` writes of `bytes`, of the exposed buffer, side by side into the other process's; returns when all of it is there.
+    virtual void write_all(std::span<const std::byte> bytes, std::size_t count);
 
     template <class T>
     void send_value(const T& value) { send_all(std::as_bytes(std::span(&value, 1))); }
