@@ -46,7 +46,7 @@ class Case:
     tcp: bool = False         # names transports itself, or waits for what only tcp says: not with --transports
     fails: bool = False       # the job must end with an error, and say what `expect` says
     slots: int = 0            # of each host of a lab; 0: as many as ranks need. More: for children
-    pair: bool = False        # two jobs, of two mpiruns: `program accept FILE` and, with a rank more and in a lab on the other host, `program connect FILE`
+    pair: bool = False        # two jobs, of two mpiruns: `program accept FILE ARGUMENTS` and, with a rank more and in a lab on the other host, `program connect FILE ARGUMENTS`
     ofi: str = ""             # what Open MPI's mtl ofi does wrong here whatever the provider: left out with --pml ofi
     within: float = 0.0       # seconds from "dying at TIME" in the output to the job's end, but for what a hypervisor took; 0: any
 
@@ -135,6 +135,9 @@ CASES = [
            expect={"kill": r"rank 1 .*on signal 9", "abort": r"MPI_ABORT was invoked on rank 1",
                    "exit": r"Exit code: +7"}[how] + r"|linnet: peer rank 1\b.* is lost")
       for work in ("recv", "send", "collective", "rma") for how in ("kill", "abort", "exit") if how == "kill" or work in ("collective", "rma")),
+    # Of those that were started later, or by another mpirun: both jobs end.
+    Case("spawn", "2 kill", here=True, only="linnet", fails=True, within=5, seconds=60, expect=r"on signal 9|linnet: peer [^\n]* is lost"),
+    Case("connect", "kill", pair=True, only="linnet", fails=True, within=5, seconds=60, expect=r"(?s)\A(?=.*on signal 9)(?=.*linnet: peer [^\n]* is lost)"),
     # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
     *(Case("death", f"kill {work} survive", only="linnet", options="--enable-recovery", survives=True, seconds=60,
            expect=r"(?s)\A(?=.*linnet: peer rank 1\b[^\n]* is lost)(?=.*ok death)")
@@ -216,7 +219,7 @@ def pair_of(case, args, meet):
     for host, role in enumerate(("accept", "connect")):
         yield [*on_host(args, host), args.mpirun, *meet, "-np", str(case.ranks + host), "--oversubscribe", "--bind-to", "none",
                *transport_options(case, args), *[word for pair in args.mca for word in ("--mca", *pair.split("=", 1))], *case.options.split(),
-               str(args.build / case.program), role, str(port)]
+               str(args.build / case.program), role, str(port), *case.arguments.split()]
 
 
 def environment_of(args, case):

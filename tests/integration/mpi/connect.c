@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
 /* connect.c: two jobs, started by two mpiruns, meet through a port, talk and part, again and again. */
-/* usage: connect accept|connect FILE        FILE: where the accepting job leaves the name of its port */
+/* usage: connect accept|connect FILE [kill]      FILE: where the accepting job leaves the name of its port
+ * kill: the last process of the connecting job is killed while both are at work */
 #include "mpi_check.h"
-
-#include <time.h>
 
 enum { TURNS = 3, SIZES = 4 };
 static const size_t sizes[SIZES] = {0, 8, 5000, 1500000};
@@ -63,7 +62,7 @@ int main(int argc, char **argv)
     char port[MPI_MAX_PORT_NAME] = "";
 
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
-    CHECK_EQ(argc, 3);
+    CHECK(argc == 3 || argc == 4);
     int accepts = strcmp(argv[1], "accept") == 0;
     if (check_rank == 0 && accepts) {
         MPI_Open_port(MPI_INFO_NULL, port);
@@ -86,6 +85,9 @@ int main(int argc, char **argv)
         CHECK_EQ(size, check_size + remote);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
         CHECK_EQ(sum, size);
+        if (argc > 3) {
+            check_until_killed(all, !accepts && check_rank == check_size - 1);
+        }
         MPI_Comm_free(&all);
         MPI_Comm_disconnect(&inter);
     }

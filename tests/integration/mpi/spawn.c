@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
 /* spawn.c: processes started by MPI_Comm_spawn talk with their parents, and depart before them. */
-/* usage: spawn [CHILDREN [TURNS]] */
+/* usage: spawn [CHILDREN [TURNS]]
+ *        spawn CHILDREN kill      the last child is killed while all are at work */
 #include "mpi_check.h"
 
 enum { BYTES = 300000 };
@@ -35,18 +36,24 @@ int main(int argc, char **argv)
         exchange(parent, 2000, 1000);
         MPI_Intercomm_merge(parent, 1, &all);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
+        if (argc > 1) {
+            check_until_killed(all, check_rank == check_size - 1);
+        }
         MPI_Comm_free(&all);
         MPI_Comm_disconnect(&parent);
         MPI_Finalize();
         return 0;
     }
-    const int children = argc > 1 ? atoi(argv[1]) : 2, turns = argc > 2 ? atoi(argv[2]) : 3;
+    const int children = argc > 1 ? atoi(argv[1]) : 2, kill = argc > 2 && strcmp(argv[2], "kill") == 0, turns = argc > 2 && !kill ? atoi(argv[2]) : 3;
     for (int turn = 0; turn < turns; ++turn) {
-        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(argv[0], kill ? (char *[]){"kill", NULL} : MPI_ARGV_NULL, children, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
         exchange(inter, 1000, 2000);
         MPI_Intercomm_merge(inter, 0, &all);
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all);
         CHECK_EQ(sum, check_size + children);
+        if (kill) {
+            check_until_killed(all, 0);
+        }
         MPI_Comm_free(&all);
         MPI_Comm_disconnect(&inter);
     }
