@@ -27,8 +27,8 @@ SLOTS = 32
 
 
 class OpenMpi:
+    """Over Linnet's component, or, with a provider alone, over Open MPI's own mtl ofi and that."""
     stacks = ("ob1", "linnet")
-    differences = "differences"
 
     def __init__(self, args):
         args.mpirun = run_mpi.find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
@@ -36,6 +36,8 @@ class OpenMpi:
         if not args.mpirun or not self.mpicc:
             raise Unavailable("there is no Open MPI")
         self.args = args
+        self.pmls = {"ob1": "ob1", "linnet": "ofi" if args.provider_dir else "linnet"}
+        self.differences = "differences-ofi" if args.provider_dir else "differences"
 
     def command(self, entry, program, stack):
         options = [word for pair in entry.environment for word in ("-x", pair)]
@@ -47,7 +49,7 @@ class OpenMpi:
         if entry.ranks > os.cpu_count():
             options += ["--mca", "mpi_yield_when_idle", "1"]
         case = run_mpi.Case(str(program), " ".join(entry.arguments), entry.ranks, options=" ".join(options), slots=SLOTS if entry.folder in SPAWN else 0)
-        one_host = argparse.Namespace(**{**vars(self.args), "lab": lab, "pml": stack, "build": pathlib.Path("/")})
+        one_host = argparse.Namespace(**{**vars(self.args), "lab": lab, "pml": self.pmls[stack], "provider": "linnet", "top": None, "build": pathlib.Path("/")})
         return run_mpi.command_of(case, one_host)
 
     def environment(self, _stack):

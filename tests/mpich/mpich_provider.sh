@@ -26,7 +26,7 @@ mkdir -p "$programs"
 failed=0
 verdict() {
     echo "$1: $2${3:+: $3}"
-    [ -z "${LINNET_TEST_RESULTS:-}" ] || printf '%s\tmpich_provider\t%s\t%s\n' "$1" "$2" "$3" >>"$LINNET_TEST_RESULTS/mpich_provider.tsv"
+    [ -z "${LINNET_TEST_RESULTS:-}" ] || printf '%s\tmpich_provider\t%s\t%s\n' "$1" "$2" "${3:-}" >>"$LINNET_TEST_RESULTS/mpich_provider.tsv"
     [ "$1" = pass ] || failed=1
 }
 # try WHAT PROGRAM COMMAND...: rank 0 says "ok PROGRAM", and that it took this provider.

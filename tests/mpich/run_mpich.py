@@ -195,13 +195,13 @@ def write_results(path, outcomes):
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"folders of the suite (default: {' '.join(FOLDERS)})")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"folders of the suite, or all (default: {' '.join(FOLDERS)})")
     parser.add_argument("--quick", action="store_true", help="a choice of some 25 entries instead")
     parser.add_argument("--datatypes", action="store_true", help="the lists of programs with generated datatypes too: many minutes")
     parser.add_argument("--source", type=pathlib.Path, help="the source archive, its folder, or an MPICH tree; default: apt-get source, cached")
     parser.add_argument("--mpich", type=pathlib.Path, metavar="PREFIX",
                         help="with the MPICH installed there, which sends through libfabric, instead of Open MPI; auto: what mpich_netmod/build-mpich has built")
-    parser.add_argument("--provider-dir", type=pathlib.Path, help="with --mpich: folder of liblinnet-fi.so, when it is not among libfabric's own")
+    parser.add_argument("--provider-dir", type=pathlib.Path, help="folder of liblinnet-fi.so; without --mpich: Open MPI's own mtl ofi over it, instead of Linnet's component")
     parser.add_argument("--other", default="tcp;ofi_rxm", metavar="PROVIDER", help="with --mpich: the provider to compare with (default: tcp;ofi_rxm)")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
@@ -228,7 +228,7 @@ def parse(argv):
 
 
 def chosen(args):
-    folders = args.folders or (dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK) if args.quick else FOLDERS)
+    folders = args.suite.folders() if args.folders == ["all"] else args.folders or (dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK) if args.quick else FOLDERS)
     entries = [entry for folder in folders for entry in args.suite.entries(folder, args.datatypes) if re.search(args.select, entry.name)]
     if args.quick:
         first = {}

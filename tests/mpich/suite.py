@@ -89,18 +89,31 @@ class Suite:
         if done.returncode != 0:
             raise Unavailable(f"`{' '.join(map(str, command[:3]))}` failed, see {self.build / log}")
 
+    def folders(self, below=""):
+        """Those with programs that the suite's lists name, each followed by those below it; and io, which is configured apart."""
+        found = [] if below else ["io"]
+        for line in self.list_of(below or ".").splitlines():
+            words = line.split("#")[0].split()
+            if len(words) == 1 and (self.build / below / words[0] / "Makefile").exists():
+                folder = f"{below}/{words[0]}".lstrip("/")
+                found += ([folder] if self.entries(folder) else []) + self.folders(folder)
+        return list(dict.fromkeys(found))
+
+    def list_of(self, folder, name="testlist"):
+        for place in (self.build / folder / name, self.source_of(folder) / name):
+            if place.exists():
+                return place.read_text(encoding="utf-8")
+        return ""
+
     def entries(self, folder, datatypes=False):
         """Those of the folder's list, each once: many differ only in settings of MPICH itself (MPIR_CVAR_...). `datatypes`: those of its list of
         programs with generated datatypes too, which take most of their time for making and checking data."""
         found = {}
         for name in ("testlist", "testlist.dtp") if datatypes else ("testlist",):
-            for place in (self.build / folder / name, self.source_of(folder) / name):
-                if place.exists():
-                    for line in place.read_text(encoding="utf-8").splitlines():
-                        entry = parse_line(folder, line)
-                        if entry:
-                            found.setdefault(entry.name, entry)
-                    break
+            for line in self.list_of(folder, name).splitlines():
+                entry = parse_line(folder, line)
+                if entry:
+                    found.setdefault(entry.name, entry)
         return list(found.values())
 
     def source_of(self, folder):
