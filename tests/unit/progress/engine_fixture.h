@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -16,6 +17,14 @@
 #include "unit/progress/fake_source.h"
 
 namespace linnet::testing {
+
+constexpr Nanos kSoon = std::chrono::seconds{2};   // for what takes microseconds: a loaded machine may take its time
+
+template <class Condition>
+bool soon(Condition condition)
+{
+    return eventually(condition, kSoon);
+}
 
 class ProgressEngineTest : public ::testing::Test {
 protected:

@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::eventually;
 using testing::FakeSource;
+using testing::kSoon;
 using testing::ProgressEngineTest;
-
-constexpr Nanos kSoon = 2s;   // for what takes microseconds: a loaded machine may take its time
+using testing::soon;
 
 // ---- host_progress sleeps when it may ----
 
@@ -257,7 +257,7 @@ TEST_F(ProgressEngineTest, WaitFdTurnsReadableForArrivalTimerAndCompletion)
             return ::poll(&p, 1, ms) == 1;
         };
         for (int kind = 0; kind < 9; ++kind) {
-            ASSERT_TRUE(eventually([&] {
+            ASSERT_TRUE(soon([&] {
                 host_call(WhenIdle::kReturn);
                 return engine.arm_wait_fd();
             }));

@@ -14,12 +14,11 @@ namespace linnet {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::eventually;
 using testing::FakeSource;
+using testing::kSoon;
 using testing::ProgressEngineTest;
+using testing::soon;
 using testing::test_log;
-
-constexpr Nanos kSoon = 2s;   // for what takes microseconds: a loaded machine may take its time
 
 // ---- the pass ----
 
@@ -137,7 +136,7 @@ TEST_F(ProgressEngineTest, TakeTokenWakesASleepingHolder)
     const auto ready = [&]() noexcept { return done.load(); };
     std::thread waiter{[&] { EXPECT_EQ(engine.wait(ReadyRef::to(ready), TimePoint::max()), Status::kOk); }};
     for (int round = 0; round < 50; ++round) {
-        ASSERT_TRUE(eventually([&] { return engine.token().held(); }));
+        ASSERT_TRUE(soon([&] { return engine.token().held(); }));
         const TimePoint before = monotonic_now();
         {
             TokenGuard guard{engine};
@@ -159,7 +158,7 @@ TEST_F(ProgressEngineTest, TakeTokenIsServedAgainstSpinningWaiters)
     std::thread b{[&] { EXPECT_EQ(engine.wait(ReadyRef::to(ready), TimePoint::max()), Status::kOk); }};
     for (int round = 0; round < 200; ++round) {
         const std::uint64_t before = source_->polls();
-        ASSERT_TRUE(eventually([&] { return source_->polls() > before; }));   // they go on after each time
+        ASSERT_TRUE(soon([&] { return source_->polls() > before; }));   // they go on after each time
         TokenGuard guard{engine};
     }
     done = true;
@@ -175,10 +174,10 @@ TEST_F(ProgressEngineTest, ArrivalWhileNobodyPollsIsHandled)
     for (const auto bell : {FakeSource::Bell::kAlways, FakeSource::Bell::kWhenPrepared}) {
         ProgressEngine& engine = make({}, bell);
         engine.peers_changed(1);
-        ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
+        ASSERT_TRUE(soon([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
         for (std::uint64_t i = 1; i <= 100; ++i) {
             source_->deliver();
-            ASSERT_TRUE(eventually([&] { return source_->handled() == i; })) << "message " << i;
+            ASSERT_TRUE(soon([&] { return source_->handled() == i; })) << "message " << i;
         }
         engine_.reset();
     }
@@ -196,7 +195,7 @@ TEST_F(ProgressEngineTest, PostThenComputeIsServedWithoutWaitingForTheLookIn)
         post();
         std::this_thread::sleep_for(i % 2 == 0 ? 0us : 300us);
         source_->deliver();
-        ASSERT_TRUE(eventually([&] { return source_->handled() == i; })) << "round " << i;
+        ASSERT_TRUE(soon([&] { return source_->handled() == i; })) << "round " << i;
         engine.work_closed();
     }
 }
@@ -209,18 +208,18 @@ TEST_F(ProgressEngineTest, MispredictedAbsenceIsFoundByTheLookIn)
         host_call(WhenIdle::kReturn);   // learned: it always comes back at once
     }
     source_->deliver();     // and now it does not
-    EXPECT_TRUE(eventually([&] { return source_->handled() == 1; }));
+    EXPECT_TRUE(soon([&] { return source_->handled() == 1; }));
 }
 
 TEST_F(ProgressEngineTest, TimersRunWhileTheHostComputes)
 {
     ProgressEngine& engine = make();
     engine.peers_changed(1);
-    ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
+    ASSERT_TRUE(soon([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
     const std::uint64_t before = source_->polls();
     source_->set_timer(monotonic_now() + 3ms);
     engine.kick();
-    EXPECT_TRUE(eventually([&] { return source_->polls() >= before + 2; }));
+    EXPECT_TRUE(soon([&] { return source_->polls() >= before + 2; }));
     source_->set_timer(TimePoint::max());
 }
 
@@ -229,11 +228,11 @@ TEST_F(ProgressEngineTest, KickReachesTheArmedEventThread)
     ProgressEngine& engine = make({.look_in = 100s});
     std::this_thread::sleep_for(1ms);   // start() looked like a visit of the host: be away
     engine.peers_changed(1);
-    ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
+    ASSERT_TRUE(soon([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
     for (int i = 0; i < 200; ++i) {
         const std::uint64_t before = source_->polls();
         engine.kick();
-        ASSERT_TRUE(eventually([&] { return source_->polls() > before; })) << "kick " << i;
+        ASSERT_TRUE(soon([&] { return source_->polls() > before; })) << "kick " << i;
     }
 }
 
@@ -289,7 +288,7 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
 {
     ProgressEngine& engine = make({.look_in = 1s});
     engine.peers_changed(1);
-    ASSERT_TRUE(eventually([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
+    ASSERT_TRUE(soon([&] { return engine.event_thread_state() == EventThreadState::kArmed; }));
     const std::uint64_t before = count(Counter::kEventThreadWakeups);
     const std::uint64_t preempted = thread_context_switches().involuntary;
     for (int i = 0; i < 20'000 && engine.event_thread_state() != EventThreadState::kParked; ++i) {
@@ -321,7 +320,7 @@ TEST_F(ProgressEngineTest, HeldPacketWaitsForAHostThatGoesOnAndForTheEventThread
             }
         }
         ASSERT_TRUE(held) << round;
-        EXPECT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; })) << round;   // the host has gone
+        EXPECT_TRUE(soon([&] { return count(Counter::kEventThreadPolls) != polls; })) << round;   // the host has gone
     }
 }
 
@@ -337,7 +336,7 @@ TEST_F(ProgressEngineTest, RowOfItsOwnIsWorthFewLooks)
         engine.take_token();
         EXPECT_FALSE(engine.held());
         engine.release_token();
-        ASSERT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; }));
+        ASSERT_TRUE(soon([&] { return count(Counter::kEventThreadPolls) != polls; }));
         std::this_thread::sleep_for(30ms);   // 300 times hold_time
         fewest = std::min(fewest, count(Counter::kEventThreadLookIns) - looks);
     }
@@ -370,7 +369,7 @@ TEST_F(ProgressEngineTest, RowThatBeganWhileSomebodyPolledIsLookedAfterToo)
     const std::uint64_t polls = count(Counter::kEventThreadPolls);
     EXPECT_FALSE(engine.held());
     engine.release_token();
-    EXPECT_TRUE(eventually([&] { return count(Counter::kEventThreadPolls) != polls; }));
+    EXPECT_TRUE(soon([&] { return count(Counter::kEventThreadPolls) != polls; }));
 }
 
 }   // namespace
