@@ -82,7 +82,7 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     TimePoint peer_stamp_at{};
     Stamp echoed{0};                   // newest of ours that came back
     TimePoint heard{};
-    TimePoint asked{TimePoint::max()};         // the first probe that no frame has come after
+    TimePoint asked{TimePoint::max()};         // the first question that no frame has come after
     TimePoint ack_due{TimePoint::max()};
     TimePoint probe_at{TimePoint::max()};
     TimePoint reorder_at{TimePoint::max()};

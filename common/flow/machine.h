@@ -146,7 +146,7 @@ public:
     void close(ConnectionId id) noexcept;
     [[nodiscard]] Event take_back(ConnectionId id) noexcept;   // kNone: the connection is gone
     [[nodiscard]] TimePoint last_heard(ConnectionId id) const noexcept;
-    // How long ago the first probe left after which nothing came from the peer; zero: none did.
+    // How long ago the first question was asked, or refused by the network, after which nothing came from the peer; zero: none was.
     [[nodiscard]] Nanos unanswered(ConnectionId id, TimePoint now) const noexcept;
     [[nodiscard]] std::size_t connections() const noexcept { return live_; }
 
@@ -169,7 +169,7 @@ public:
     unsigned end_bulk(ConnectionId id, const void* cookie, TimePoint now) noexcept;
     // Returns how many of `out` were filled; 0: nothing to send.
     [[nodiscard]] std::size_t produce(TimePoint now, std::span<TxFrame> out) noexcept;
-    void not_sent(std::span<const TxFrame> frames) noexcept;
+    void not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept;
     // Everything that was written has been acknowledged.
     [[nodiscard]] bool all_acked(ConnectionId id) const noexcept;
 

@@ -252,7 +252,8 @@ std::uint64_t Machine::frame_mac(const SipKey& key, const wire::FrameHead& h, st
     return low;
 }
 
-void Machine::not_sent(std::span<const TxFrame> frames) noexcept
+// Each try to send moves the probe on, so that what the network never takes would never be a question: it is one from the first try.
+void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
 {
     for (const TxFrame& f : frames) {
         Connection* const c = get(f.connection);
@@ -260,6 +261,9 @@ void Machine::not_sent(std::span<const TxFrame> frames) noexcept
             continue;
         }
         --stats_.frames_out;
+        if (f.kind != wire::FrameKind::kAck) {
+            c->asked = std::min(c->asked, now);
+        }
         switch (f.kind) {
             case wire::FrameKind::kLane:
                 c->lane->tx.not_sent(f.number);

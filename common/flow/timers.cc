@@ -223,6 +223,7 @@ void Machine::ask_for_credit(Connection& c, TimePoint now) noexcept
     }
     c.lent_tries = static_cast<std::uint8_t>(std::min(c.lent_tries + 1, 200));
     c.lent_at = now + wait;
+    c.asked = std::min(c.asked, now);   // where only we are not heard, nobody else learns it: to the peer, our questions are signs of life
     c.probe_owed = true;
     want_control(c);
 }

@@ -240,7 +240,7 @@ private:
                 }
             }
             if (go < n) {
-                s.machine.not_sent(std::span{out}.subspan(go, n - go));
+                s.machine.not_sent(std::span{out}.subspan(go, n - go), now_);
                 return;
             }
         }

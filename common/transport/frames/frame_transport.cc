@@ -329,7 +329,7 @@ void FrameTransport::flush(Channel& ch, TimePoint now) noexcept
         }
         const std::size_t sent = send_row(ch, std::span{ch.frames}.first(n));
         if (sent < n) {
-            ch.machine->not_sent(std::span{ch.frames}.subspan(sent, n - sent));
+            ch.machine->not_sent(std::span{ch.frames}.subspan(sent, n - sent), now);
             ch.refused = true;
             return;
         }

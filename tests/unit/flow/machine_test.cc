@@ -321,7 +321,7 @@ TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
     ASSERT_TRUE(write(*a, 10));
     TxFrame f;
     ASSERT_EQ(a->machine.produce(sim.now, {&f, 1}), 1u);
-    a->machine.not_sent({&f, 1});
+    a->machine.not_sent({&f, 1}, sim.now);
     const auto again = frame_of(*a);
     ASSERT_FALSE(again.empty());
     EXPECT_EQ(head_of(again).kind, wire::FrameKind::kLane);
@@ -497,6 +497,35 @@ TEST_F(MachineTest, WhatIsNotAcknowledgedIsAQuestion)
     EXPECT_EQ(a->machine.unanswered(a->lane, sim.now + 1100ms), 1s);
     a->machine.run(sim.now + 500ms);
     EXPECT_EQ(a->machine.unanswered(a->lane, sim.now + 1100ms), 1s) << "since it was asked first";
+}
+
+// The peer's questions about its credit arrive here, and look like answers: then they are what nobody answers.
+TEST_F(MachineTest, WhoIsHeardByNobodyIsFoundOutByOneSide)
+{
+    join();
+    a->send_lane(50);
+    ASSERT_TRUE(sim.run([&] { return b->lane_received == 1; }, 10ms));
+    sim.filter = [&](const Host& from, const TxFrame&) { return &from == a; };
+    a->send_lane(50);
+    EXPECT_TRUE(sim.run([&] { return a->machine.unanswered(a->lane, sim.now) > 2s || b->machine.unanswered(b->lane, sim.now) > 2s; }, 3s));
+}
+
+TEST_F(MachineTest, WhatTheNetworkRefusesForeverIsAQuestion)
+{
+    join();
+    a->send_lane(50);
+    a->give();
+    const TimePoint first = sim.now;
+    for (; sim.now < first + 1s; sim.now += 1ms) {
+        TxFrame f;
+        a->machine.run(sim.now);
+        ASSERT_EQ(a->machine.produce(sim.now, {&f, 1}), 1u);
+        a->machine.not_sent({&f, 1}, sim.now);
+    }
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now), 1s);
+    sim.run([] { return false; }, 100ms);
+    EXPECT_EQ(b->lane_received, 1u);
+    EXPECT_EQ(a->machine.unanswered(a->lane, sim.now), 0s);
 }
 
 TEST(MachineSizes, IdlePeerCostsLittle)

@@ -245,7 +245,7 @@ void Host::transmit()
         std::size_t taken = n;
         if (n != 0 && sim.chance(path.not_sent)) {
             taken = sim.pick(0, n - 1);
-            machine.not_sent(std::span{frames}.subspan(taken, n - taken));
+            machine.not_sent(std::span{frames}.subspan(taken, n - taken), sim.now);
         }
         for (std::size_t i = 0; i < taken; ++i) {
             sim.send(*this, frames[i]);
