@@ -11,6 +11,7 @@
 
 #include "support/faulty_port.h"
 #include "support/faulty_transport.h"
+#include "support/patience.h"
 #include "support/pattern.h"
 #include "support/seed.h"
 #include "support/test_log.h"
@@ -341,17 +342,13 @@ unsigned Pair::poll()
 
 bool Pair::run_until(const std::function<bool()>& done, std::chrono::milliseconds limit)
 {
-    constexpr unsigned kIdlePasses = 500;   // what polling alone brings has come by then; the rest takes time, which other tests can use
     const TimePoint end = monotonic_now() + limit;
-    for (unsigned idle = 0; !done(); ++idle) {
+    testing::Patience patience;
+    while (!done()) {
         if (monotonic_now() > end) {
             return done();
         }
-        if (poll() != 0) {
-            idle = 0;
-        } else if (idle > kIdlePasses) {
-            std::this_thread::sleep_for(std::chrono::microseconds{100});
-        }
+        patience.saw(poll());
     }
     return true;
 }

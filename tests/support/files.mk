@@ -9,6 +9,7 @@ libtestsupport_la_SOURCES = \
     support/guards.h \
     support/main.cc \
     support/pace.h \
+    support/patience.h \
     support/pattern.cc \
     support/pattern.h \
     support/pch.h \

@@ -18,6 +18,7 @@
 #include <span>
 
 #include "integration/waist/waist.h"
+#include "support/patience.h"
 #include "wire/name.h"
 
 namespace linnet::testing {
@@ -119,10 +120,11 @@ protected:
     bool until(const std::function<bool()>& done, std::chrono::milliseconds limit = 15s)
     {
         const auto end = std::chrono::steady_clock::now() + limit;
+        Patience patience;
         while (!done() && std::chrono::steady_clock::now() < end) {
             for (auto& n : nodes_) {
                 enter(n->host);
-                n->endpoint->progress();
+                patience.saw(n->endpoint->progress());
             }
         }
         return done();

@@ -12,6 +12,7 @@
 #include "capi/linnet_rma.h"
 #include "integration/waist/waist.h"
 #include "support/net_namespace.h"
+#include "support/patience.h"
 
 namespace linnet::testing {
 namespace {
@@ -75,13 +76,14 @@ protected:
     bool over(const Op& op)
     {
         const auto end = std::chrono::steady_clock::now() + 20s;
+        Patience patience;
         while (!op.complete()) {
             if (std::chrono::steady_clock::now() > end) {
                 return false;
             }
             for (const unsigned host : {0u, 1u}) {
                 const NamespacePair::Scope there{*hosts_, host};
-                ends_[host]->progress();
+                patience.saw(ends_[host]->progress());
             }
         }
         return true;
