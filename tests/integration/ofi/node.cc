@@ -38,7 +38,7 @@ void find_provider()
     ::setenv("FI_PROVIDER", provider_name().c_str(), 0);
 }
 
-// libfabric's verbs provider reads all of /proc/kallsyms, a KiB at a time, when libfabric is loaded: two thirds of what a short test costs. Who may gives it none.
+// libfabric's verbs provider reads all of /proc/kallsyms, a KiB at a time, when libfabric is loaded: most of what a short test costs.
 void hide_kernel_symbols()
 {
     if (::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0) {
