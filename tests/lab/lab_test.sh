@@ -183,6 +183,23 @@ frames_have_the_size_asked_for() {
     return 0
 }
 
+# With --segment, and without it a send of many datagrams is one frame on the cable.
+a_segment_is_a_frame() {
+    need ethtool
+    local segment topology
+    for segment in "" --segment; do
+        for topology in switch veth; do
+            lab up -n $base-a --topology $topology $segment || fail "up"
+            start_on h1 $(traffic datagrams-receive)
+            lab exec -n $base-a h0 -- $(traffic datagrams-send "$(address h1)" 40 1000) || fail "cannot send"
+            wait
+            # 42: the heads of Ethernet, IP and UDP.
+            if [ "$segment" ]; then holds "$(result h1) == [1042] * 40"; else holds "$(result h1) == [40042]"; fi
+            lab down -n $base-a
+        done
+    done
+}
+
 a_port_has_the_rate_asked_for() {
     lab up -n $base-a --hosts 2 --rate 200mbit --port-buffer 1m --burst 128k || fail "up"
     local seconds rate share

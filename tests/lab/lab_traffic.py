@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# Traffic for lab_test.sh: numbered raw frames and TCP streams, each with a receiver that prints what it got as JSON; and the rate of a port.
+# Traffic for lab_test.sh: numbered raw frames, datagrams and TCP streams, each with a receiver that prints what it got as JSON; and the rate of a port.
 
 import hashlib
 import json
@@ -14,7 +14,10 @@ import time
 
 ETHERTYPE = 0x88B5  # IEEE 802: local experimental
 ETHERTYPE_END = 0x88B6  # its sibling: says that all frames are sent
+ETHERTYPE_IP = 0x0800
 BODY = 100
+UDP_SEGMENT = 103  # linux/udp.h
+UDP_PORT = 7001
 SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 
 
@@ -74,6 +77,26 @@ def frames_receive():
                       "overtaken": overtaken, "set": digest}))
 
 
+def datagrams_send(address, count, size):
+    """Hands the kernel `count` datagrams in one send, to be cut apart on the way."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, size)
+        link.sendto(bytes(count * size), (address, UDP_PORT))
+
+
+def datagrams_receive():
+    """The lengths of the frames that bring UDP to eth0, until none has come for a while."""
+    lengths = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE_IP)) as link:
+        link.bind(("eth0", ETHERTYPE_IP))
+        print("ready", flush=True)
+        while select.select([link], [], [], 0.3 if lengths else 20)[0]:
+            frame = link.recv(1 << 17)
+            if frame[23] == socket.IPPROTO_UDP and frame[36:38] == struct.pack("!H", UDP_PORT):
+                lengths.append(len(frame))
+    print(json.dumps(lengths))
+
+
 def stream_send(address, size, limit):
     """Sends up to `size` bytes for at most `limit` seconds and prints their digest."""
     digest, sent, end = hashlib.sha256(), 0, time.monotonic() + limit
@@ -131,6 +154,8 @@ def port_rate(namespace, port, burst, command):
 
 COMMANDS = {"frames-send": lambda count, rate: frames_send(int(count), float(rate)),
             "frames-receive": frames_receive,
+            "datagrams-send": lambda address, count, size: datagrams_send(address, int(count), int(size)),
+            "datagrams-receive": datagrams_receive,
             "stream-send": lambda address, size, limit: stream_send(address, int(size), float(limit)),
             "stream-receive": stream_receive,
             "port-rate": lambda namespace, port, burst, *command: port_rate(namespace, port, int(burst), command)}

@@ -185,7 +185,7 @@ def build_parser():
     up.add_argument("--burst", default="128k", metavar="BYTES",
                     help="what a port sends at once; less than a 64k packet splits it into frames (default: 128k)")
     up.add_argument("--v6", action="store_true", help="IPv6 addresses too")
-    up.add_argument("--segment", action="store_true", help="TSO, GSO and GRO off: each frame on the wire is one frame")
+    up.add_argument("--segment", action="store_true", help="TSO, GSO, GRO and UDP segmentation off: each frame on the wire is one frame")
     up.add_argument("--checksums", action="store_true",
                     help="transmit checksum offload off: checksums are computed and verified")
     up.add_argument("--congestion", default="cubic", metavar="NAME", help="TCP congestion control (default: cubic)")
