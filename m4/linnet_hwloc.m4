@@ -7,11 +7,11 @@ AC_DEFUN([LINNET_HWLOC], [
         [], [with_hwloc=check])
     linnet_hwloc=no
     linnet_save_LIBS=$LIBS
-    AS_IF([test "$with_hwloc" != no], [
+    AS_IF([test "$with_hwloc" = no], [linnet_hwloc="switched off by --without-hwloc"], [
         AC_CHECK_HEADER([hwloc.h], [AC_CHECK_LIB([hwloc], [hwloc_topology_init], [linnet_hwloc=yes])])
     ])
     LIBS=$linnet_save_LIBS
-    AS_IF([test "$with_hwloc" = yes && test "$linnet_hwloc" = no],
+    AS_IF([test "$with_hwloc" = yes && test "$linnet_hwloc" != yes],
         [AC_MSG_ERROR([--with-hwloc: hwloc is missing (Debian: libhwloc-dev)])])
     AS_IF([test "$linnet_hwloc" = yes],
         [HWLOC_LIBS=-lhwloc; linnet_have_hwloc=1], [HWLOC_LIBS=; linnet_have_hwloc=0])

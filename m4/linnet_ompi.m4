@@ -55,6 +55,7 @@ AC_DEFUN([LINNET_OMPI], [
          MPI_CPPFLAGS=`$OMPI_MPICC --showme:compile`
          MPI_LIBS=`$OMPI_MPICC --showme:link`],
         [linnet_have_ompi=no])
+    AS_IF([test "$with_ompi" = no], [linnet_have_ompi=$linnet_mtl])
     AC_SUBST([MPI_CPPFLAGS])
     AC_SUBST([MPI_LIBS])
     AM_CONDITIONAL([HAVE_OMPI], [test "$linnet_have_ompi" = yes])
