@@ -110,9 +110,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
-     "Whether work is put into queues from which threads with time to spare take it.", false},
+     "Whether there are queues of work for threads with time to spare; reserved, as no message puts any there yet.", false},
     {SettingId::kTaskHelpers, "task_helpers", SettingKind::kInteger, "4", 0, 16, nullptr,
-     "Most threads that copy on idle cores; fewer where the job needs the cores, and none exists before there is something to copy.", false},
+     "Most threads that copy on idle cores, fewer where the job needs the cores; reserved, as no message gives them anything to copy yet.", false},
 
     {SettingId::kTcpCongestion, "tcp_congestion", SettingKind::kText, "cubic", 0, 0, nullptr,
      "Congestion control of TCP connections; empty means the system's default.", true},

@@ -35,7 +35,7 @@ inline constexpr std::uint16_t kPolling = 1;   // the sender polls right now: it
 inline constexpr std::uint16_t kWantAck = 2;   // answer at once
 inline constexpr std::uint16_t kEcho = 4;      // echo and echo_delay are valid
 inline constexpr std::uint16_t kCrc = 8;       // crc is valid
-inline constexpr std::uint16_t kMac = 16;      // eight bytes of SipHash follow the head
+inline constexpr std::uint16_t kMac = 16;      // eight bytes of SipHash follow the head; reserved, no transport sends it
 inline constexpr std::uint16_t kAgain = 32;    // pull: asked before, and the time for an answer is over
 }   // namespace frame_flag
 
