@@ -19,6 +19,7 @@ ompi_data_test_LDADD = $(MPI_LIBS) -lopen-pal
 endif BUILD_OMPI_MTL
 EXTRA_DIST += \
     integration/run_mpi.py \
+    integration/mpi/blocks.h \
     integration/mpi/buffered.c \
     integration/mpi/cancel.c \
     integration/mpi/collectives.c \
@@ -36,6 +37,7 @@ EXTRA_DIST += \
     integration/mpi/memory.c \
     integration/mpi/modes.c \
     integration/mpi/mpi_check.h \
+    integration/mpi/neighbours.c \
     integration/mpi/onesided.c \
     integration/mpi/ordering.c \
     integration/mpi/other_release.c \
