@@ -19,7 +19,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent / "support"))
-import stolen      # noqa: E402  (found only through the path set above)
+import leftovers   # noqa: E402  (found only through the path set above)
+import stolen      # noqa: E402
 
 LAB = HERE.parent / "lab" / "lab"
 SKIP = 77
@@ -139,8 +140,10 @@ CASES = [
                    "exit": r"Exit code: +7"}[how] + r"|linnet: peer rank 1\b.* is lost")
       for work in ("recv", "send", "collective", "rma") for how in ("kill", "abort", "exit") if how == "kill" or work in ("collective", "rma")),
     # Of those that were started later, or by another mpirun: both jobs end.
-    Case("spawn", "2 kill", here=True, only="linnet", fails=True, within=5, seconds=60, expect=r"on signal 9|linnet: peer [^\n]* is lost"),
-    Case("connect", "kill", pair=True, only="linnet", fails=True, within=5, seconds=60, expect=r"(?s)\A(?=.*on signal 9)(?=.*linnet: peer [^\n]* is lost)"),
+    Case("spawn", "2 kill", here=True, only="linnet", fails=True, within=5, seconds=60,
+         expect=r"process rank 1 .* on signal 9|linnet: peer job \S+\.2 rank 1 .* is lost"),
+    Case("connect", "kill", pair=True, only="linnet", fails=True, within=5, seconds=60,
+         expect=r"(?s)\A(?=.*process rank 2 [^\n]* on signal 9)(?=.*linnet: peer job \S+ rank \d+ [^\n]* is lost)"),
     # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
     *(Case("death", f"kill {work} survive", only="linnet", options="--enable-recovery", survives=True, seconds=60,
            expect=r"(?s)\A(?=.*linnet: peer rank 1\b[^\n]* is lost)(?=.*ok death)")
@@ -298,12 +301,12 @@ class NeverBegan(Exception):
 
 def never_began(program):
     """The processes of the program that are old and have not opened a PML yet."""
-    for entry in pathlib.Path("/proc").iterdir():
+    for pid in leftovers.processes(program):
+        entry = pathlib.Path(f"/proc/{pid}")
         try:
-            if entry.name.isdigit() and os.readlink(entry / "exe") == str(program):
-                started = int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
-                if time.clock_gettime(time.CLOCK_BOOTTIME) - started > LONGEST_START and "/mca_pml_" not in (entry / "maps").read_text(encoding="utf-8"):
-                    yield int(entry.name)
+            started = int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+            if time.clock_gettime(time.CLOCK_BOOTTIME) - started > LONGEST_START and "/mca_pml_" not in (entry / "maps").read_text(encoding="utf-8"):
+                yield pid
         except OSError:   # it is no more
             continue
 
@@ -373,6 +376,7 @@ def run_once(case, args, log):
     """What is wrong, or an empty string, and the output, which also goes to the file `log`."""
     begin = time.monotonic()
     status, began = None, ""
+    files_before = leftovers.files()
     with open(log, "w", encoding="utf-8") as out, stolen.Watch() as watch:
         try:
             status = run_pair(case, args, out) if case.pair else run_job(case, args, out)
@@ -393,6 +397,8 @@ def run_once(case, args, log):
         wrong = f"it did not say {case.expect or 'ok'}"
     elif case.within and (not died or took - taken > case.within * args.patience):
         wrong = f"over {took:.1f} s after the death, of which the hypervisor took {taken:.1f} s" if died else "nobody died"
+    elif died:
+        wrong = leftovers.of(lambda: leftovers.processes(args.build / case.program), files_before)
     return wrong, text
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
 # Real programs over the installed component as in a strict container: an ordinary user in a user namespace without capabilities, reading another process's
-# memory refused, no perf, no locked memory, few descriptors. Part of ./check --full.
+# memory refused, no perf, no locked memory, few descriptors. Six of them have a rank killed. Part of ./check --full.
 set -u
 [ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
 here=${top_srcdir:?}/tests/programs

@@ -3,7 +3,7 @@
 # Copyright (c) 2026 the Linnet authors
 # Runs real MPI programs, unmodified from Debian's packages, over Linnet and over Open MPI's own TCP and shared memory, and judges what they say.
 """Each program verifies its own results, or is compared with a run over pml ob1 (programs.py). A *killed* case ends one rank with SIGKILL: the
-job must be over within 5 s, with a message that names the rank, and leave no process. A *crowded* case has many more ranks than cores, and
+job must be over within 5 s, with a message that names the rank, and leave no process and no file of Linnet's. A *crowded* case has many more ranks than cores, and
 may not take much longer than the TCP BTL whose ranks yield. A *watched* case asks linnet-top while it runs. A program whose package is not there is skipped by name.
 Exit status: 0 all passed, 1 a case failed, 2 wrong use, 77 nothing could be run here."""
 
@@ -24,6 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent / "integration"))
 import run_mpi                                     # noqa: E402  (found only through the path set above)
+import leftovers                                   # noqa: E402
 import stolen                                      # noqa: E402
 from programs import PROGRAMS, Compiled            # noqa: E402
 
@@ -167,7 +168,7 @@ def kill_one(process, place, tag, seconds, before):
     return time.time(), ""
 
 
-def judge_end(place, tag, job, took, taken):
+def judge_end(place, tag, job, took, taken, files_before):
     rank = place.ranks - 1
     if job.status == 0:
         return "mpirun ended with 0 although a rank was killed"
@@ -175,9 +176,7 @@ def judge_end(place, tag, job, took, taken):
         return f"it took {took:.1f} s to end, of which the hypervisor took {taken:.1f} s"
     if not re.search(rf"rank {rank} .*on signal 9|linnet: peer [^\n]*rank {rank}[^\n]* is lost", job.text):
         return f"no message names rank {rank}"
-    time.sleep(0.5)
-    left = ranks_of(tag)
-    return f"processes are left: {left}" if left else ""
+    return leftovers.of(lambda: ranks_of(tag).values(), files_before)
 
 
 def run_job(pml, place, words, folder, args, seconds, killed=False, before=None):
@@ -186,6 +185,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
     command = mpirun(pml, place, words, tag, args)
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     log = folder / "output.log"
+    files_before = leftovers.files()
     begin = time.monotonic()
     problem, killed_at, took, taken = "", 0.0, 0.0, 0.0
     with open(log, "w", encoding="utf-8") as out, stolen.Watch() as watch:
@@ -207,7 +207,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
         os.kill(pid, signal.SIGKILL)
     job = Job(status, log.read_text(encoding="utf-8", errors="replace"), ended - begin, problem)
     if killed and not problem:
-        job.problem = judge_end(place, tag, job, took, taken)
+        job.problem = judge_end(place, tag, job, took, taken, files_before)
         job.seconds = took
     return job
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
 # What the hypervisor took: where a bound in seconds is judged, time in which no processor of this machine ran is not the job's.
+"""For scripts: without arguments it prints a moment (the time, and what had been taken); with such a moment the seconds since then, and how many were taken."""
 
 import os
+import sys
 import threading
 import time
 
@@ -38,3 +40,12 @@ class Watch:
         """Seconds that were taken from time.time() `begin` until now."""
         before = [taken for when, taken in self._looks if when >= begin]   # the first look behind it: rather too little than too much
         return stolen() - before[0] if before else 0.0
+
+
+def main(argv):
+    before = [float(word) for word in argv] or [0.0, 0.0]
+    print(*(f"{after - then:.3f}" for after, then in zip((time.time(), stolen()), before)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
