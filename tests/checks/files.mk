@@ -12,6 +12,7 @@ tree_checks = \
     $(built_checks) \
     checks/check_layers \
     checks/check_man \
+    checks/check_packed \
     checks/check_style \
     checks/check_tally
 dist_check_SCRIPTS += $(tree_checks)

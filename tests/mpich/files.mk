@@ -4,7 +4,16 @@
 
 integration_tests += mpich/mpich_suite.sh mpich/mpich_provider.sh
 dist_check_SCRIPTS += mpich/mpich_suite.sh mpich/mpich_provider.sh
-EXTRA_DIST += mpich/differences mpich/differences-mpich mpich/launchers.py mpich/run_mpich.py mpich/suite.py
+EXTRA_DIST += \
+    mpich/differences \
+    mpich/differences-mpich \
+    mpich/differences-ofi \
+    mpich/launchers.py \
+    mpich/results/between-hosts.tsv \
+    mpich/results/mpich-within-a-host.tsv \
+    mpich/results/within-a-host.tsv \
+    mpich/run_mpich.py \
+    mpich/suite.py
 dist_check_SCRIPTS += mpich/check_build_mpich mpich/check_run_mpich
 if HAVE_PYTHON
 TESTS += mpich/check_build_mpich mpich/check_run_mpich
