@@ -124,6 +124,7 @@ CASES = [
     Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
     Case("lazy", ranks=4, only="linnet", options="--mca mtl_linnet_transports tcp", tcp=True),
+    Case("lazy", "shm", ranks=4, here=True, only="linnet", options="--mca mtl_linnet_transports shm", tcp=True),
     Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),
     # Nothing but IPv6.
     *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
