@@ -18,6 +18,7 @@ ompi_data_test_CFLAGS = $(LINNET_CFLAGS) $(OMPI_CFLAGS)
 ompi_data_test_LDADD = $(MPI_LIBS) -lopen-pal
 endif BUILD_OMPI_MTL
 EXTRA_DIST += \
+    integration/ompi/headers_of_5.sh \
     integration/run_mpi.py \
     integration/mpi/blocks.h \
     integration/mpi/buffered.c \
