@@ -2,7 +2,8 @@
 /* Copyright (c) 2026 the Linnet authors */
 /* lazy.c: a process is connected with those that it has spoken to, and with nobody else: not since MPI_Init, nor because others talk. */
 /* usage: lazy [shm]      over tcp, whose connections are counted; or over shm, whose shared mappings are
- * Rank 0 begins; ranks 0 and 1 exchange messages; then 0 tells 2, and 2 tells 3. When it has been told each must have one session, with the rank that told it. */
+ * Rank 0 begins; ranks 0 and 1 exchange messages; then 0 tells 2, and 2 tells 3. When it has been told each must have one session, with the rank that
+ * told it. */
 #include "mpi_check.h"
 
 static MPI_T_pvar_session session;
