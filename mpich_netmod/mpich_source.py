@@ -25,6 +25,12 @@ class Unavailable(Exception):
     """It cannot be had on this machine; the text says why."""
 
 
+def plain_environment(**more):
+    """Of a build of MPICH: ours without what make and its test driver hand down. Its configure scripts take top_srcdir for theirs."""
+    handed_down = re.compile(r"(abs_)?(top_)?(src|build)dir|M(AKE)?FLAGS|MAKELEVEL|MAKEOVERRIDES")
+    return {name: value for name, value in os.environ.items() if not handed_down.fullmatch(name)} | more
+
+
 def cache_folder():
     folder = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "linnet-mpich"
     folder.mkdir(parents=True, exist_ok=True)

@@ -248,6 +248,9 @@ def main(argv):
     except suite.Unavailable as reason:
         print(f"the MPICH test suite is not available: {reason}")
         return SKIP
+    except suite.Broken as reason:
+        print(f"the MPICH test suite cannot be made ready: {reason}")
+        return 1
     if args.list or not entries:
         print("\n".join(entry.name for entry in entries) or "no such entry")
         return 0 if entries else 2

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mpich_netmod"))
-from mpich_source import ORIGINAL_SHA256, VERSION, Unavailable, cache_folder, original, unpack  # noqa: E402
+from mpich_source import ORIGINAL_SHA256, VERSION, Unavailable, cache_folder, original, plain_environment, unpack  # noqa: E402, F401
 
 # The removed MPI-1 functions, which the suite's library uses, are in Open MPI's library but hidden by its header. -O0 for the programs, because
 # compiling takes longer than they do; not for the library, which fills and checks all data. MPICH's own extensions stay out (strict).
@@ -39,6 +39,10 @@ class Entry:
     @property
     def name(self):
         return " ".join([f"{self.folder}/{self.program}", str(self.ranks), *self.arguments, *self.environment])
+
+
+class Broken(Exception):
+    """The suite is here, but cannot be made ready; the text says where to look."""
 
 
 def unpacked(cache, archive):
@@ -85,9 +89,9 @@ class Suite:
 
     def run(self, command, folder, log):
         with open(self.build / log, "a", encoding="utf-8") as out:
-            done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(command, cwd=folder, env=plain_environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
-            raise Unavailable(f"`{' '.join(map(str, command[:3]))}` failed, see {self.build / log}")
+            raise Broken(f"`{' '.join(map(str, command[:3]))}` failed, see {self.build / log}")
 
     def folders(self, below=""):
         """Those with programs that the suite's lists name, each followed by those below it; and io, which is configured apart."""
@@ -129,8 +133,8 @@ class Suite:
                 missing = [program for program in wanted if not self.program(folder, program).exists()]
                 if missing:
                     with open(self.build / folder / "compile.log", "w", encoding="utf-8") as out:
-                        subprocess.run(["make", "-k", f"-j{self.jobs}", *missing], cwd=self.build / folder, stdin=subprocess.DEVNULL, stdout=out,
-                                       stderr=subprocess.STDOUT, check=False)
+                        subprocess.run(["make", "-k", f"-j{self.jobs}", *missing], cwd=self.build / folder, env=plain_environment(),
+                                       stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
         finally:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
 
