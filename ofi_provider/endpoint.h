@@ -166,8 +166,6 @@ private:
     ssize_t started(RecvOperation& op, linnet_status_t status) noexcept;
     void end_receive(RecvOperation& op) noexcept;
     void report_receive(const RecvOperation& op, const linnet_result_t& result, std::uint64_t more_flags) noexcept;
-    void link(RecvOperation& op) noexcept;
-    void unlink(RecvOperation& op) noexcept;
     static void on_received(linnet_request_t* request, void* arg) noexcept;
     // multi_recv.cc
     [[nodiscard]] bool must_wait(const RecvOperation& op) const noexcept;

@@ -72,7 +72,7 @@ linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) n
 void Endpoint::end_multi(RecvOperation& op) noexcept
 {
     const std::lock_guard guard{posted_lock_};
-    unlink(op);
+    unlink(posted_, op);
     if (run_multi(op, op.request.result.status) != LINNET_IN_PROGRESS) {
         start_held();
     }

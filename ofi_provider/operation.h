@@ -117,6 +117,32 @@ struct RecvOperation : Operation {
     std::size_t least;         // when less is left the buffer is released
 };
 
+// A ring of receives under the lock of whoever has it: `ring` is the oldest, null: none.
+inline void link(RecvOperation*& ring, RecvOperation& op) noexcept
+{
+    if (ring == nullptr) {
+        op.next = op.previous = &op;
+        ring = &op;
+        return;
+    }
+    op.next = ring;
+    op.previous = ring->previous;
+    ring->previous->next = &op;
+    ring->previous = &op;
+}
+inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
+{
+    if (op.next == &op) {
+        ring = nullptr;
+        return;
+    }
+    op.previous->next = op.next;
+    op.next->previous = op.previous;
+    if (ring == &op) {
+        ring = op.next;
+    }
+}
+
 template <class T>
 class OperationPool {
 public:

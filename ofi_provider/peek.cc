@@ -117,10 +117,10 @@ ssize_t Endpoint::receive_claimed(const RecvCall& call)
     linnet_status_t status = LINNET_IN_PROGRESS;
     {
         const std::lock_guard guard{posted_lock_};
-        link(*op);
+        link(posted_, *op);
         status = linnet_message_recv(source_.context(), claim.message, &r, &op->request);
         if (status != LINNET_IN_PROGRESS) {
-            unlink(*op);
+            unlink(posted_, *op);
         }
     }
     return started(*op, status);

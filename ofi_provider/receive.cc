@@ -65,33 +65,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
     return guarded([&] { return post(*op, call.bytes); });
 }
 
-// ---- the list of posted receives, by which fi_cancel() finds them; under posted_lock_ ----
-
-void Endpoint::link(RecvOperation& op) noexcept
-{
-    if (posted_ == nullptr) {
-        op.next = op.previous = &op;
-        posted_ = &op;
-        return;
-    }
-    op.next = posted_;
-    op.previous = posted_->previous;
-    posted_->previous->next = &op;
-    posted_->previous = &op;
-}
-
-void Endpoint::unlink(RecvOperation& op) noexcept
-{
-    if (op.next == &op) {
-        posted_ = nullptr;
-        return;
-    }
-    op.previous->next = op.next;
-    op.next->previous = op.previous;
-    if (posted_ == &op) {
-        posted_ = op.next;
-    }
-}
+// ---- the ring of posted receives, by which fi_cancel() finds them; under posted_lock_ ----
 
 // The lock is held from before the core knows the request until it is known to be posted: fi_cancel() in between would find half of it.
 ssize_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
@@ -124,10 +98,10 @@ linnet_status_t Endpoint::start(RecvOperation& op, const Bytes& bytes) noexcept
     r.data = op.data(bytes);
     r.done = on_received;
     r.done_arg = &op;
-    link(op);
+    link(posted_, op);
     const linnet_status_t status = linnet_tag_recv(source_.context(), &r, &op.request);
     if (status != LINNET_IN_PROGRESS) {
-        unlink(op);
+        unlink(posted_, op);
     }
     return status;
 }
@@ -156,7 +130,7 @@ void Endpoint::on_received(linnet_request_t*, void* arg) noexcept
     }
     {
         const std::lock_guard guard{e.posted_lock_};
-        e.unlink(op);
+        unlink(e.posted_, op);
     }
     e.end_receive(op);
 }
@@ -217,7 +191,7 @@ ssize_t Endpoint::cancel(void* context) noexcept
             at = at->next == posted_ ? nullptr : at->next;
         }
         if (found != nullptr) {
-            unlink(*found);
+            unlink(posted_, *found);
             multis_.erase(std::remove(multis_.begin(), multis_.end(), found), multis_.end());
         } else {
             const auto held = std::find_if(held_.begin(), held_.end(), [&](const RecvOperation* op) { return op->context == context; });

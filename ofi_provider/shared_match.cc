@@ -16,32 +16,6 @@ constexpr std::uint32_t space_of(std::uint64_t kind) noexcept { return kind == F
 bool ended_well(linnet_status_t s) noexcept { return s == LINNET_OK || s == LINNET_ERR_TRUNCATED; }
 }   // namespace
 
-void SharedRx::link(RecvOperation*& ring, RecvOperation& op) noexcept
-{
-    if (ring == nullptr) {
-        op.next = op.previous = &op;
-        ring = &op;
-        return;
-    }
-    op.next = ring;
-    op.previous = ring->previous;
-    ring->previous->next = &op;
-    ring->previous = &op;
-}
-
-void SharedRx::unlink(RecvOperation*& ring, RecvOperation& op) noexcept
-{
-    if (op.next == &op) {
-        ring = nullptr;
-        return;
-    }
-    op.previous->next = op.next;
-    op.next->previous = op.previous;
-    if (ring == &op) {
-        ring = op.next;
-    }
-}
-
 // ---- messages come ----
 
 void SharedRx::on_news(void* arg, std::uint32_t space, std::uint32_t news) noexcept

@@ -84,8 +84,6 @@ private:
     void end_lost(Endpoint& endpoint) noexcept;
     [[nodiscard]] Endpoint* who_lost(const RecvOperation& op) noexcept;
     static void drop(const Arrival& a) noexcept;
-    static void link(RecvOperation*& ring, RecvOperation& op) noexcept;
-    static void unlink(RecvOperation*& ring, RecvOperation& op) noexcept;
 
     Domain& domain_;
     const std::uint64_t caps_;

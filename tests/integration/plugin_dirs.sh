@@ -34,7 +34,7 @@ echo "installed: ${component#"$dest"} ${provider#"$dest"}"
 
 # Do they look there? In a mount namespace, where it is installed.
 cat >"$work/looks" <<'EOF'
-mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr || exit 77
+mount -t overlay overlay -o "lowerdir=$1/usr:/usr" /usr || { echo "no overlay can be mounted here"; exit 77; }
 LD_LIBRARY_PATH=$1$2/lib
 export LD_LIBRARY_PATH
 ompi_info --parsable | grep '^mca:mtl:linnet:version:.*component' || { echo "Open MPI does not find its component"; exit 1; }

@@ -7,7 +7,7 @@ import pathlib
 import time
 
 PLACES = ("/dev/shm", "/tmp")
-LONGEST = 1.0   # seconds that the kernel may take for the end of a process after its launcher is gone
+LONGEST = 0.5   # seconds that the kernel may take for the end of a process after its launcher is gone
 
 
 def files():
