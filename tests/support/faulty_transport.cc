@@ -28,6 +28,12 @@ void FaultyTransport::owe_writable(LinkId link)
     }
 }
 
+bool FaultyTransport::is_up(LinkId link)
+{
+    const std::lock_guard lock{mutex_};
+    return std::any_of(up_.begin(), up_.end(), [link](const Up& u) { return u.link == link; });
+}
+
 void FaultyTransport::forget(LinkId link)
 {
     const std::lock_guard lock{mutex_};
@@ -56,7 +62,7 @@ SendResult FaultyTransport::send_lane(LinkId link, std::span<const LanePacket> b
 
 Status FaultyTransport::send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
 {
-    if (happens(faults_.refuse_bulk)) {
+    if (is_up(link) && happens(faults_.refuse_bulk)) {   // of one that is down the contract says kPeerDown, at once
         owe_writable(link);
         return Status::kAgain;
     }

@@ -98,6 +98,7 @@ private:
 
     [[nodiscard]] bool happens(double chance);
     void owe_writable(LinkId link);
+    [[nodiscard]] bool is_up(LinkId link);
     void forget(LinkId link);
     // The link dies now, as if its connection had been reset; true when it did.
     bool kill(LinkId link) noexcept;
