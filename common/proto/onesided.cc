@@ -28,6 +28,14 @@ Status Proto::may_start(Peer& peer, const RemoteArgs& args) noexcept
     return peer.open_one_sided >= wire::kMaxOneSided || (args.fence && peer.open_operations != 0) ? Status::kNoResource : Status::kOk;
 }
 
+// What of a write travels with its announcement: all, while that is what keeps the order or the lane is the better way, as for a message.
+std::uint64_t Proto::first_of_write(Peer& peer, std::uint64_t length) const noexcept
+{
+    const std::uint64_t most = std::max(config_.rndv_first, wire::kOrderedBytes);
+    const bool whole = length <= wire::kOrderedBytes || (length <= most && length <= layer_->lane_worth(peer));
+    return whole ? length : std::min<std::uint64_t>({length, config_.rndv_first, layer_->first_fragment(peer)});
+}
+
 Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
 {
     MutexLock guard{peer.lock};
@@ -37,7 +45,7 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
     const std::uint64_t length = r.data.length;
     layer_->message_sent(peer, length);
     const bool offered = length > config_.offer_min && r.data.contiguous() && layer_->offer(peer, length);
-    std::uint64_t first = offered ? 0 : std::min<std::uint64_t>(length, std::max(config_.rndv_first, wire::kOrderedBytes));
+    std::uint64_t first = offered ? 0 : first_of_write(peer, length);
     if (!r.data.contiguous() && length > kStaging) {
         first = 0;
     } else if (!r.data.contiguous() && length > 0) {

@@ -266,6 +266,7 @@ private:
 
     // one-sided operations (onesided.cc)
     Status may_start(Peer& peer, const RemoteArgs& args) noexcept LINNET_REQUIRES(peer.lock);
+    [[nodiscard]] std::uint64_t first_of_write(Peer& peer, std::uint64_t length) const noexcept LINNET_REQUIRES(peer.lock);
     static wire::RtsHeader envelope_of(const wire::WriteHeader& h) noexcept;
     static Status refusal_of(std::int8_t status) noexcept;
     Landing one_sided_begins(Peer& peer, const wire::PacketHead& head, std::span<const std::byte> body, std::size_t payload_bytes) noexcept;

@@ -7,5 +7,6 @@ unit_proto_test_SOURCES = \
     unit/proto/atomic_ops_test.cc \
     unit/proto/bulk_end_test.cc \
     unit/proto/credit_test.cc \
-    unit/proto/own_peer.h
+    unit/proto/own_peer.h \
+    unit/proto/write_first_test.cc
 unit_proto_test_LDADD = $(TEST_LIBS) $(libs_proto) $(libs_transport_loopback)
