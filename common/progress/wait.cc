@@ -76,6 +76,8 @@ void ProgressEngine::give_way() noexcept
             if (watched && somebody) {
                 crowd_.robbed(now, now - before, robbery_remembered_);
             }
+        } else {
+            crowd_.spared();
         }
         if (somebody) {
             crowd_.disturbed();
@@ -123,7 +125,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
         return waits ? host_progress_second(budget, when) : 0;
     }
     // Only in calls back to back: a host that computes between two has better things to do than to wait here.
-    const bool lingers = waits && when == WhenIdle::kSleep && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
+    const bool lingers = waits && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {

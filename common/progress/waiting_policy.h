@@ -40,6 +40,8 @@ public:
     static constexpr unsigned kCalmest = 4;
     static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
     static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
+    static constexpr Ticks kLeastOfMemory = 16;  // and so is the shortest memory: about two slices
+    static constexpr Ticks kGrowthOfMemory = 4;
 
     void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
     void alone() noexcept
@@ -63,7 +65,8 @@ public:
 
     // A yield that ended `now` `took` a time slice: a program that computes had it, and does not yield in return as a neighbour does that waits. Or one of
     // many neighbours was slow, which is no reason to stop yielding: what counts is the share of the time that is lost so. More than a quarter over two
-    // slices, and for `memory` from now on no yield is worth its price; afterwards one more slice tells that the other program is still there.
+    // slices, and for a while no yield is worth its price; afterwards one more slice tells that the other program is still there. A neighbour that copies a
+    // megabyte is soon done; so the while is short at first, and four times as long, up to `memory`, each time the first yield after it went like that.
     void robbed(Ticks now, Ticks took, Ticks memory) noexcept
     {
         const Ticks limit = memory / kLimitOfLoot;
@@ -72,10 +75,23 @@ public:
         const Ticks loot = loot_.load(std::memory_order_relaxed);
         const Ticks sum = loot - std::min(loot, kept) + std::min(took, limit - 1);   // never one alone
         loot_.store(std::min(sum, limit), std::memory_order_relaxed);
+        const bool again = unrefuted_.load(std::memory_order_relaxed);
+        unrefuted_.store(sum >= limit, std::memory_order_relaxed);
         if (sum >= limit) {
-            robbed_at_.store(now + memory, std::memory_order_relaxed);   // nothing is forgotten until then
-            robbed_until_.store(now + memory, std::memory_order_relaxed);
+            const Ticks last = shunned_.load(std::memory_order_relaxed);
+            const Ticks time = std::clamp(again ? kGrowthOfMemory * last : last, memory / kLeastOfMemory, memory);
+            shunned_.store(time, std::memory_order_relaxed);
+            robbed_at_.store(now + time, std::memory_order_relaxed);   // nothing is forgotten until then
+            robbed_until_.store(now + time, std::memory_order_relaxed);
             suspect();
+        }
+    }
+    // A yield came back soon.
+    void spared() noexcept
+    {
+        if (unrefuted_.load(std::memory_order_relaxed)) {
+            unrefuted_.store(false, std::memory_order_relaxed);
+            shunned_.store(shunned_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
         }
     }
     [[nodiscard]] bool yields_are_dear(Ticks now) const noexcept { return now < robbed_until_.load(std::memory_order_relaxed); }
@@ -85,7 +101,9 @@ private:
     std::atomic<unsigned> calm_{0};
     std::atomic<Ticks> robbed_at_{0};      // the last time,
     std::atomic<Ticks> loot_{0};           // what was lost up to then, less what is borne,
-    std::atomic<Ticks> robbed_until_{0};   // and what followed from it
+    std::atomic<Ticks> robbed_until_{0};   // and what followed from it,
+    std::atomic<Ticks> shunned_{0};        // for so long,
+    std::atomic<bool> unrefuted_{false};   // with no yield since
 };
 
 // How long a row of empty polls lasts before its first sleep. Two threads that wait for each other and both sleep would go on so wherever a wake-up takes

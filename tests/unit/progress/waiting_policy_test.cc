@@ -92,13 +92,57 @@ TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
     crowd.robbed(5460, 60, 1600);
     EXPECT_TRUE(crowd.contended());
     EXPECT_TRUE(crowd.yields_are_dear(5461));
-    EXPECT_TRUE(crowd.yields_are_dear(7059));
-    EXPECT_FALSE(crowd.yields_are_dear(7060));
-    crowd.robbed(7110, 40, 1600);   // the first yield afterwards: still there
-    EXPECT_TRUE(crowd.yields_are_dear(8709));
-    EXPECT_FALSE(crowd.yields_are_dear(8710));
-    crowd.robbed(9200, 60, 1600);   // much later: forgotten
-    EXPECT_FALSE(crowd.yields_are_dear(9201));
+    EXPECT_TRUE(crowd.yields_are_dear(5559));
+    EXPECT_FALSE(crowd.yields_are_dear(5560));
+    crowd.robbed(5610, 40, 1600);   // the first yield afterwards: still there
+    EXPECT_TRUE(crowd.yields_are_dear(6009));
+    EXPECT_FALSE(crowd.yields_are_dear(6010));
+    crowd.robbed(6500, 60, 1600);   // much later: forgotten
+    EXPECT_FALSE(crowd.yields_are_dear(6501));
+}
+
+// For how long yields are dear after one more of them was, from 10 000 000 on.
+Ticks dear_for(Crowd& crowd, Ticks memory, Ticks& now)
+{
+    now += memory / 10;
+    crowd.robbed(now, memory / 10, memory);
+    Ticks end = now + 1;
+    while (crowd.yields_are_dear(end)) {
+        ++end;
+    }
+    const Ticks time = end - now - 1;
+    now = end;
+    return time;
+}
+
+TEST(Crowd, AProgramThatStaysIsAskedForLessAndLessOften)
+{
+    Crowd crowd;
+    Ticks now = 10'000'000;
+    EXPECT_EQ(dear_for(crowd, 1600, now), 0u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 99u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 399u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
+}
+
+TEST(Crowd, ANeighbourThatWasSlowIsAskedAgainSoon)
+{
+    Crowd crowd;
+    Ticks now = 10'000'000;
+    for (int i = 0; i < 6; ++i) {
+        static_cast<void>(dear_for(crowd, 1600, now));
+    }
+    for (Ticks time = 1599; time > 200; time /= 2) {   // the first yield of each time is a short one, the next is not
+        crowd.spared();
+        crowd.spared();
+        const Ticks dear = dear_for(crowd, 1600, now);
+        EXPECT_LE(dear, time / 2 + 1);
+        EXPECT_GE(dear, 99u);
+    }
+    crowd.spared();
+    crowd.spared();
+    EXPECT_EQ(dear_for(crowd, 1600, now), 99u);
 }
 
 TEST(Crowd, OneYieldHoweverLongIsNoSign)
