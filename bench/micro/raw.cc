@@ -92,13 +92,14 @@ const Mode* mode_of(std::string_view name)
 
 Options parse(int argc, char** argv)
 {
-    static const std::array<option, 9> known{{{"address", required_argument, nullptr, 'a'},
+    static const std::array<option, 10> known{{{"address", required_argument, nullptr, 'a'},
                                               {"mode", required_argument, nullptr, 'm'},
                                               {"sizes", required_argument, nullptr, 's'},
                                               {"seconds", required_argument, nullptr, 't'},
                                               {"limit", required_argument, nullptr, 'l'},
                                               {"window", required_argument, nullptr, 'w'},
                                               {"provider", required_argument, nullptr, 'p'},
+                                              {"zero-copy", no_argument, nullptr, 'z'},
                                               {"verify", no_argument, nullptr, 'v'},
                                               {nullptr, 0, nullptr, 0}}};
     Options options;
@@ -111,8 +112,9 @@ Options parse(int argc, char** argv)
         case 'l': options.limit = static_cast<unsigned>(std::atoi(optarg)); break;
         case 'w': options.window = parse_size(optarg); break;
         case 'p': options.provider = optarg; break;
+        case 'z': options.zero_copy = true; break;
         case 'v': break;   // the last message of a batch is always checked; there is no library in between to distrust
-        default: fail("options: --address A --mode pingpong|oneway|write|write-window --sizes 8,1K --seconds S --limit S --window N");
+        default: fail("options: --address A --mode pingpong|oneway|write|write-window --sizes 8,1K --seconds S --limit S --window N --zero-copy");
         }
     }
     if (mode_of(options.mode) == nullptr)
@@ -275,15 +277,16 @@ struct Host {
     std::array<char, 64> name{};
 };
 
-void print_result(const Options& options, const std::string& rows, const std::array<Host, 2>& hosts,
-                  const std::array<Sent, 2>& sent)
+void print_result(const Options& options, const std::string& rows, const std::array<Host, 2>& hosts, const std::array<Sent, 2>& sent,
+                  const std::string& note)
 {
     std::printf("{\"bench\":\"%s\",\"mode\":\"%s\",\"ranks\":[", program, options.mode.c_str());
     for (std::size_t rank = 0; rank < 2; ++rank)
         std::printf("%s{\"rank\":%zu,\"host\":\"%s\",\"must_tx\":0,\"must_rx\":0,\"sent\":[[%zu,%.0f,%.0f]],\"pvars\":{}}",
                     rank == 0 ? "" : ",", rank, hosts[rank].name.data(), 1 - rank, sent[rank].bytes,
                     sent[rank].messages);
-    std::printf("],\"rows\":[%s],\"notes\":[]}\n", rows.c_str());
+    const std::string notes = note.empty() ? "" : '"' + note + '"';
+    std::printf("],\"rows\":[%s],\"notes\":[%s]}\n", rows.c_str(), notes.c_str());
 }
 
 std::string row_of(const Exchange& exchange, double seconds)
@@ -338,7 +341,7 @@ int run(const char* name, int argc, char** argv, std::unique_ptr<Connection> (*c
     if (leads) {
         const auto host = connection.recv_value<Host>();
         const auto other = connection.recv_value<Sent>();
-        print_result(options, rows, {mine, host}, {sent, other});
+        print_result(options, rows, {mine, host}, {sent, other}, connection.note());
     } else {
         connection.send_value(mine);
         connection.send_value(sent);

@@ -28,6 +28,7 @@ struct Options {
     Seconds seconds{2};
     unsigned limit = 120;
     std::size_t window = 64;
+    bool zero_copy = false;   // long sends lend their memory to the kernel, or are made in memory that both share
 };
 
 // Say it and end the process.
@@ -40,6 +41,8 @@ public:
     virtual ~Connection() = default;
     virtual void send_all(std::span<const std::byte> bytes) = 0;
     virtual void recv_all(std::span<std::byte> bytes) = 0;
+    // A sentence for the result, or nothing.
+    [[nodiscard]] virtual std::string note() const { return {}; }
 
     // Remote memory, where there is some. The buffer that the other process writes to, and from which the writes to it come; called once, by both.
     virtual void expose(std::span<std::byte> buffer);

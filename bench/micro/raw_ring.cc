@@ -28,6 +28,7 @@ namespace {
 constexpr std::uint16_t kEtherType = 0x88b6;   // the second of the two for local experiments: not Linnet's
 constexpr std::size_t kRingBytes = std::size_t{16} << 20;
 constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
+constexpr unsigned kRow = 16;          // frames of a transmit ring for one call
 constexpr std::size_t kCopied = 512;   // a payload up to this is sent in one piece with its header
 
 struct Head {
@@ -53,7 +54,7 @@ public:
             raw::fail_errno("MTU of " + interface);
         most_ = static_cast<std::size_t>(request.ifr_mtu) - (sizeof(Head) - sizeof(ether_header));
         out_.ether.ether_type = htons(kEtherType);
-        map_ring(static_cast<std::size_t>(request.ifr_mtu) + sizeof(ether_header));
+        map_rings(static_cast<std::size_t>(request.ifr_mtu) + sizeof(ether_header), options.zero_copy);
         sockaddr_ll at{};
         at.sll_family = AF_PACKET;
         at.sll_protocol = htons(kEtherType);
@@ -65,7 +66,7 @@ public:
     }
     ~Ring() override
     {
-        munmap(ring_, kRingBytes);
+        munmap(rx_.begin, mapped_);
         close(fd_);
     }
     Ring(const Ring&) = delete;
@@ -73,12 +74,20 @@ public:
 
     void send_all(std::span<const std::byte> bytes) override
     {
+        unsigned in_row = 0;
         while (!bytes.empty()) {
             const auto now = bytes.first(std::min(most_, bytes.size()));
-            send_frame(0, now);
             bytes = bytes.subspan(now.size());
+            if (tx_.begin == nullptr) {
+                send_frame(0, now);
+            } else {
+                put_frame(now);
+                if (bytes.empty() || ++in_row % kRow == 0)
+                    kick();
+            }
         }
     }
+    [[nodiscard]] std::string note() const override { return tx_.begin != nullptr ? "sent out of a ring" : ""; }
 
     void recv_all(std::span<std::byte> bytes) override
     {
@@ -118,7 +127,25 @@ private:
         return name;
     }
 
-    void map_ring(std::size_t frame)
+    // Places for frames, `per_block` of them in each block.
+    struct Places {
+        std::byte* begin = nullptr;
+        std::byte* at = nullptr;
+        std::size_t in_block = 0;
+
+        [[nodiscard]] std::atomic_ref<std::uint32_t> status() const { return std::atomic_ref{*reinterpret_cast<std::uint32_t*>(at)}; }
+        void next(std::size_t place, std::size_t per_block)
+        {
+            at += place;
+            if (++in_block == per_block) {
+                in_block = 0;
+                at += kBlockBytes - per_block * place;
+                at = at == begin + kRingBytes ? begin : at;
+            }
+        }
+    };
+
+    void map_rings(std::size_t frame, bool both)
     {
         place_ = TPACKET_ALIGN(TPACKET2_HDRLEN + 32 + frame);
         per_block_ = kBlockBytes / place_;
@@ -131,10 +158,36 @@ private:
         if (setsockopt(fd_, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
             setsockopt(fd_, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0)
             raw::fail_errno("receive ring");
-        void* const at = mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, 0);
+        if (both && setsockopt(fd_, SOL_PACKET, PACKET_TX_RING, &request, sizeof request) != 0)
+            raw::fail_errno("transmit ring");
+        mapped_ = both ? 2 * kRingBytes : kRingBytes;
+        void* const at = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, 0);
         if (at == MAP_FAILED)
-            raw::fail_errno("map of the receive ring");
-        ring_ = at_ = static_cast<std::byte*>(at);
+            raw::fail_errno("map of the rings");
+        rx_.begin = rx_.at = static_cast<std::byte*>(at);
+        if (both)
+            tx_.begin = tx_.at = rx_.begin + kRingBytes;
+    }
+
+    // Into the transmit ring, for the next kick(). (packet_mmap(7): the frame lies behind the header.)
+    void put_frame(std::span<const std::byte> payload)
+    {
+        while (tx_.status().load(std::memory_order_acquire) != TP_STATUS_AVAILABLE)
+            kick();
+        out_.hello = 0;
+        out_.bytes = static_cast<std::uint16_t>(payload.size());
+        auto& record = *reinterpret_cast<tpacket2_hdr*>(tx_.at);
+        std::byte* const frame = tx_.at + TPACKET2_HDRLEN - sizeof(sockaddr_ll);
+        std::memcpy(frame, &out_, sizeof out_);
+        std::memcpy(frame + sizeof out_, payload.data(), payload.size());
+        record.tp_len = static_cast<std::uint32_t>(sizeof out_ + payload.size());
+        tx_.status().store(TP_STATUS_SEND_REQUEST, std::memory_order_release);
+        tx_.next(place_, per_block_);
+    }
+    void kick() const
+    {
+        if (send(fd_, nullptr, 0, MSG_DONTWAIT) < 0 && errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
+            raw::fail_errno("send");
     }
 
     // Rank 1 calls until rank 0, who then knows its address, has answered.
@@ -173,44 +226,36 @@ private:
             raw::fail_errno("send");
     }
 
-    std::atomic_ref<std::uint32_t> status() const { return std::atomic_ref{*reinterpret_cast<std::uint32_t*>(at_)}; }
-
     // The payload of the frame at hand, if there is one that matters, is in rest_ afterwards.
     void next_frame()
     {
-        if ((status().load(std::memory_order_acquire) & TP_STATUS_USER) == 0)
+        if ((rx_.status().load(std::memory_order_acquire) & TP_STATUS_USER) == 0)
             return;
-        const auto& record = *reinterpret_cast<const tpacket2_hdr*>(at_);
+        const auto& record = *reinterpret_cast<const tpacket2_hdr*>(rx_.at);
         Head head;
-        std::memcpy(&head, at_ + record.tp_mac, sizeof head);
+        std::memcpy(&head, rx_.at + record.tp_mac, sizeof head);
         if (head.hello != 0 && !met_) {
             std::memcpy(out_.ether.ether_dhost, head.ether.ether_shost, ETH_ALEN);
             met_ = true;
         }
-        rest_ = {at_ + record.tp_mac + sizeof head, head.hello != 0 ? 0u : head.bytes};
+        rest_ = {rx_.at + record.tp_mac + sizeof head, head.hello != 0 ? 0u : head.bytes};
         if (rest_.empty())
             give_back();
     }
 
     void give_back()
     {
-        status().store(TP_STATUS_KERNEL, std::memory_order_release);
-        at_ += place_;
-        if (++in_block_ == per_block_) {
-            in_block_ = 0;
-            at_ += kBlockBytes - per_block_ * place_;
-            at_ = at_ == ring_ + kRingBytes ? ring_ : at_;
-        }
+        rx_.status().store(TP_STATUS_KERNEL, std::memory_order_release);
+        rx_.next(place_, per_block_);
     }
 
     int fd_ = -1;
     Head out_{};
     std::size_t most_ = 0;   // payload of a frame
-    std::byte* ring_ = nullptr;
-    std::byte* at_ = nullptr;
+    Places rx_, tx_;         // without a transmit ring frames are sent by a call each
+    std::size_t mapped_ = 0;
     std::size_t place_ = 0;
     std::size_t per_block_ = 0;
-    std::size_t in_block_ = 0;
     std::span<const std::byte> rest_;
     bool met_ = false;
 };

@@ -63,6 +63,8 @@ Socket::Socket(const Options& options, bool listens)
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (fcntl(fd_, F_SETFL, O_NONBLOCK) != 0)
         fail_errno("fcntl");
+    if (options.zero_copy)
+        lending_.begin(fd_);
 }
 
 Socket::~Socket() { close(fd_); }
@@ -70,8 +72,12 @@ Socket::~Socket() { close(fd_); }
 void Socket::send_all(std::span<const std::byte> bytes)
 {
     while (!bytes.empty()) {
-        const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+        const int flags = MSG_NOSIGNAL | lending_.flags(bytes.size());
+        const ssize_t sent = send(fd_, bytes.data(), bytes.size(), flags);
+        const int error = errno;
+        lending_.sent(flags, sent);
+        errno = error;
+        if (sent < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
             fail_errno("send");
         bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     }

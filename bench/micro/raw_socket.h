@@ -4,6 +4,7 @@
 #pragma once
 
 #include "raw.h"
+#include "raw_lending.h"
 
 namespace raw {
 
@@ -17,9 +18,11 @@ public:
 
     void send_all(std::span<const std::byte> bytes) override;
     void recv_all(std::span<std::byte> bytes) override;
+    [[nodiscard]] std::string note() const override { return lending_.note(); }
 
 private:
     int fd_ = -1;
+    Lending lending_;
 };
 
 }   // namespace raw

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "raw.h"
+#include "raw_lending.h"
 
 namespace {
 
@@ -46,6 +47,8 @@ public:
         if (setsockopt(fd_, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0)
             raw::fail_errno("UDP_GRO");
         leads ? answer(address) : call(address);
+        if (options.zero_copy)
+            lending_.begin(fd_);
         int mtu = 0;
         socklen_t length = sizeof mtu;
         if (getsockopt(fd_, IPPROTO_IP, IP_MTU, &mtu, &length) != 0)
@@ -61,12 +64,18 @@ public:
     {
         while (!bytes.empty()) {
             const auto now = bytes.first(std::min(run_, bytes.size()));
-            const ssize_t sent = now.size() <= datagram_ ? send(fd_, now.data(), now.size(), MSG_DONTWAIT) : send_run(now);
+            const int flags = MSG_DONTWAIT | lending_.flags(now.size());
+            const ssize_t sent = now.size() <= datagram_ ? send(fd_, now.data(), now.size(), flags) : send_run(now, flags);
+            const int error = errno;
+            lending_.sent(flags, sent);
+            errno = error;
             if (sent < 0 && errno != EAGAIN && errno != ENOBUFS && errno != EINTR)
                 raw::fail_errno("send");
             bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
         }
     }
+
+    [[nodiscard]] std::string note() const override { return lending_.note(); }
 
     void recv_all(std::span<std::byte> bytes) override
     {
@@ -95,7 +104,7 @@ private:
         return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     }
 
-    ssize_t send_run(std::span<const std::byte> bytes) const
+    ssize_t send_run(std::span<const std::byte> bytes, int flags) const
     {
         iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
         alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control{};
@@ -110,7 +119,7 @@ private:
         c->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
         const auto segment = static_cast<std::uint16_t>(datagram_);
         std::memcpy(CMSG_DATA(c), &segment, sizeof segment);
-        return sendmsg(fd_, &message, MSG_DONTWAIT);
+        return sendmsg(fd_, &message, flags);
     }
 
     void answer(const sockaddr_in& own) const
@@ -141,6 +150,7 @@ private:
     }
 
     int fd_ = -1;
+    raw::Lending lending_;
     std::size_t datagram_ = 0;   // payload of each
     std::size_t run_ = 0;        // of one call
     std::vector<std::byte> rest_;
