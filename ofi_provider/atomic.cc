@@ -84,7 +84,7 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
         return -FI_EINVAL;
     }
     const std::size_t bytes = (fetches ? result : operand).bytes().total();
-    if (bytes > most * size || ((call.flags & FI_INJECT) != 0 && bytes > kInjectMax)) {
+    if (bytes > most * size || ((call.flags & FI_INJECT) != 0 && operand.bytes().total() > kInjectMax)) {   // what comes back is not injected
         return -FI_EMSGSIZE;
     }
     SendOperation* const op = begin(call.context, call.flags, call.silent, FI_ATOMIC | (fetches ? FI_READ : FI_WRITE), fetches ? kCountRead : kCountWrite);
@@ -105,7 +105,7 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
     a.result = op->data(result.bytes());
     a.done = on_sent;
     a.done_arg = op;
-    return started(*op, linnet_rma_atomic(source_.context(), &a, &op->request));
+    return post(*op, a, (call.flags & FI_FENCE) != 0);
 }
 
 int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attr, std::uint64_t flags) noexcept
@@ -135,13 +135,21 @@ ssize_t post(fid_ep* f, linnet_atomic_form_t form, Elements operand, Elements co
     return e.endpoint.atomic({form, operand, compare, result, at.to, at.address, at.key, type, op, context, e.tx_flags, false});
 }
 
-// With flags of its own. There is one remote piece.
+// With flags of its own. There is one remote piece, for as many elements as there are here.
 ssize_t post_message(fid_ep* f, linnet_atomic_form_t form, const fi_msg_atomic& m, Elements compare, Elements result, std::uint64_t flags) noexcept
 {
     if ((flags & ~kMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
     if (m.rma_iov_count != 1 || m.rma_iov == nullptr) {
+        return -FI_EINVAL;
+    }
+    const Elements here = form != LINNET_ATOMIC_APPLY ? result : Elements{m.msg_iov, m.iov_count};
+    std::size_t elements = 0;
+    for (std::size_t i = 0; here.ioc != nullptr && i < here.count && i < kIovMax; ++i) {
+        elements += here.ioc[i].count;
+    }
+    if (elements > m.rma_iov[0].count) {
         return -FI_EINVAL;
     }
     return EndpointFid::of(f).endpoint.atomic({form, {m.msg_iov, m.iov_count}, compare, result, m.addr, m.rma_iov[0].addr, m.rma_iov[0].key, m.datatype,

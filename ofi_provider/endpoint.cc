@@ -444,7 +444,7 @@ int Endpoint::open_context()
     if (s != LINNET_OK) {
         return local_ && local_->port() != 0 ? -FI_EADDRINUSE : -fi_errno_of(s);
     }
-    source_.open(context);
+    source_.open(context, fence_);
     return FI_SUCCESS;
 }
 
@@ -503,7 +503,7 @@ int Endpoint::get_name(void* to, std::size_t* bytes)
         return -FI_EINVAL;
     }
     const std::size_t need = format_bytes(domain_.address_format());
-    if (need != 0 && *bytes < need) {
+    if (need != 0 && *bytes == 0) {   // only how long it is
         *bytes = need;
         return -FI_ETOOSMALL;
     }

@@ -18,6 +18,7 @@
 
 #include "address.h"
 #include "capi/linnet_rma.h"
+#include "fence.h"
 #include "operation.h"
 #include "provider.h"
 #include "wait.h"
@@ -135,6 +136,7 @@ public:
 
 private:
     friend class EndpointFid;
+    friend class Fence;      // which starts what it has held back
     friend class SharedRx;   // which does the receiving of its endpoints
     struct Claim {
         linnet_message_t* message;
@@ -151,6 +153,10 @@ private:
     void unfeed() noexcept;
 
     // transmit.cc
+    template <class What>
+    ssize_t post(SendOperation& op, const What& what, bool fenced) noexcept;
+    [[nodiscard]] linnet_status_t start(SendOperation& op, const Posting& what) noexcept;
+    ssize_t refuse(SendOperation& op) noexcept;
     ssize_t started(SendOperation& op, linnet_status_t status) noexcept;
     void end_send(SendOperation& op, linnet_status_t status) noexcept;
     static void on_sent(linnet_request_t* request, void* arg) noexcept;
@@ -176,6 +182,7 @@ private:
     void start_held() noexcept;
     // peek.cc
     ssize_t peek(const RecvCall& call, linnet_peer_t peer) noexcept;
+    int claim(void* context, const linnet_match_t& match, linnet_status_t& status, linnet_result_t& result);
     ssize_t receive_claimed(const RecvCall& call);
     void report_peek(const RecvCall& call, linnet_status_t status, const linnet_result_t& result) noexcept;
     void drop(linnet_message_t* message) noexcept;
@@ -218,6 +225,7 @@ private:
     GrowingTable<fi_addr_t> addresses_{FI_ADDR_NOTAVAIL};      // by peer: the first address that named it
 
     OperationPool<SendOperation> sends_;
+    Fence fence_{*this};
     OperationPool<RecvOperation> receives_;
 
     std::mutex posted_lock_;

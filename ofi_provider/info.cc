@@ -89,7 +89,7 @@ Info make_offer(std::uint32_t version)
     ep.type = FI_EP_RDM;
     ep.protocol = kAddressFormat;
     ep.protocol_version = 1;
-    ep.max_msg_size = SIZE_MAX >> 1;
+    ep.max_msg_size = kMessageMax;
     ep.max_order_raw_size = ep.max_order_war_size = ep.max_order_waw_size = LINNET_RMA_ORDERED;
     ep.mem_tag_format = kTagFields;
     ep.tx_ctx_cnt = 1;

@@ -9,6 +9,7 @@ namespace linnet::ofi {
 
 inline constexpr std::size_t kInjectMax = 1024;   // fi_inject and FI_INJECT
 inline constexpr std::size_t kIovMax = 8;
+inline constexpr std::size_t kMessageMax = SIZE_MAX >> 1;
 inline constexpr std::size_t kCqDataBytes = 8;
 
 // Primary capabilities, their directions, then those that an application gets when it asks for them, or for nothing in particular.

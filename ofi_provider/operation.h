@@ -44,6 +44,21 @@ struct Bytes {
         }
         return true;
     }
+    // To be sent or read: 0, or what is wrong with them.
+    [[nodiscard]] int error() const noexcept
+    {
+        if (!valid()) {
+            return -FI_EINVAL;
+        }
+        std::size_t left = kMessageMax;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (iov[i].iov_len > left) {
+                return -FI_EMSGSIZE;
+            }
+            left -= iov[i].iov_len;
+        }
+        return FI_SUCCESS;
+    }
     [[nodiscard]] std::size_t total() const noexcept
     {
         std::size_t n = 0;

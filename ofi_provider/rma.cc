@@ -49,8 +49,8 @@ ssize_t Endpoint::write(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_WRITE)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
-        return -FI_EINVAL;
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(); error != FI_SUCCESS) {
+        return error;
     }
     const bool copied = (call.flags & FI_INJECT) != 0;
     if (copied && call.bytes.total() > kInjectMax) {
@@ -62,7 +62,7 @@ ssize_t Endpoint::write(const RmaCall& call) noexcept
     }
     linnet_rma_t r = to_core(call, peer, on_sent, *op);
     r.data = copied ? Operation::copied(call.bytes, op->injected.data()) : op->data(call.bytes);
-    return started(*op, linnet_rma_write(source_.context(), &r, &op->request));
+    return post(*op, Write{r}, (call.flags & FI_FENCE) != 0);
 }
 
 ssize_t Endpoint::read(const RmaCall& call) noexcept
@@ -72,8 +72,8 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_READ)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
-        return -FI_EINVAL;
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(); error != FI_SUCCESS) {
+        return error;
     }
     SendOperation* const op = begin(call.context, call.flags, call.silent, FI_RMA | FI_READ, kCountRead);
     if (op == nullptr) {
@@ -81,7 +81,7 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
     }
     linnet_rma_t r = to_core(call, peer, on_sent, *op);
     r.data = op->data(call.bytes);
-    return started(*op, linnet_rma_read(source_.context(), &r, &op->request));
+    return post(*op, Read{r}, (call.flags & FI_FENCE) != 0);
 }
 
 // ---- the one whose memory it is ----

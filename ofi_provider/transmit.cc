@@ -34,8 +34,8 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
     const linnet_peer_t peer = peers_.get(call.to);
-    if (peer == LINNET_PEER_UNKNOWN || !call.bytes.valid()) {
-        return -FI_EINVAL;
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(); error != FI_SUCCESS) {
+        return error;
     }
     const bool copied = call.silent || (call.flags & FI_INJECT) != 0;
     const std::size_t length = call.bytes.total();
@@ -60,21 +60,61 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     s.done = on_sent;
     s.done_arg = op;
     s.data = copied ? Operation::copied(call.bytes, op->injected.data()) : op->data(call.bytes);
-    return started(*op, linnet_tag_send(source_.context(), &s, &op->request));
+    return post(*op, s, (call.flags & FI_FENCE) != 0);
 }
 
-// What the core said to an operation that the endpoint starts. What it waits for may need progress, and who only tries again makes none.
+namespace {
+linnet_status_t start_on(linnet_context_t* c, const linnet_send_t& s, linnet_request_t* r) noexcept { return linnet_tag_send(c, &s, r); }
+linnet_status_t start_on(linnet_context_t* c, const Write& w, linnet_request_t* r) noexcept { return linnet_rma_write(c, &w.rma, r); }
+linnet_status_t start_on(linnet_context_t* c, const Read& o, linnet_request_t* r) noexcept { return linnet_rma_read(c, &o.rma, r); }
+linnet_status_t start_on(linnet_context_t* c, const linnet_atomic_t& a, linnet_request_t* r) noexcept { return linnet_rma_atomic(c, &a, r); }
+}   // namespace
+
+// Behind a fence that is closed it waits for its turn; one that is fenced itself waits for all that is open.
+template <class What>
+ssize_t Endpoint::post(SendOperation& op, const What& what, bool fenced) noexcept
+{
+    if (fence_.holds()) {
+        if (const auto joined = fence_.join(op, what); joined) {
+            return *joined == FI_SUCCESS ? *joined : refuse(op);
+        }
+    }
+    const linnet_status_t status = start_on(source_.context(), what, &op.request);
+    if (fenced && status == LINNET_ERR_AGAIN) {
+        return fence_.hold(op, what) == FI_SUCCESS ? FI_SUCCESS : refuse(op);
+    }
+    return started(op, status);
+}
+template ssize_t Endpoint::post(SendOperation&, const linnet_send_t&, bool) noexcept;
+template ssize_t Endpoint::post(SendOperation&, const Write&, bool) noexcept;
+template ssize_t Endpoint::post(SendOperation&, const Read&, bool) noexcept;
+template ssize_t Endpoint::post(SendOperation&, const linnet_atomic_t&, bool) noexcept;
+
+linnet_status_t Endpoint::start(SendOperation& op, const Posting& what) noexcept
+{
+    return std::visit([&](const auto& w) { return start_on(source_.context(), w, &op.request); }, what);
+}
+
+// Not now. What it waits for may need progress, and who only tries again makes none.
+ssize_t Endpoint::refuse(SendOperation& op) noexcept
+{
+    sends_.release(op);
+    source_.progress();
+    return -FI_EAGAIN;
+}
+
+// What the core said to an operation that the endpoint starts.
 ssize_t Endpoint::started(SendOperation& op, linnet_status_t status) noexcept
 {
     if (status == LINNET_IN_PROGRESS) {
         return FI_SUCCESS;
     }
-    if (retry(status) || status == LINNET_ERR_INVALID) {
+    if (retry(status)) {
+        return refuse(op);
+    }
+    if (status == LINNET_ERR_INVALID) {
         sends_.release(op);
-        if (status != LINNET_ERR_INVALID) {
-            source_.progress();
-        }
-        return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
+        return -FI_EINVAL;
     }
     end_send(op, status);
     return FI_SUCCESS;

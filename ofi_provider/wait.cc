@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "fence.h"
+
 namespace linnet::ofi {
 
 namespace {
@@ -55,14 +57,20 @@ int milliseconds_until(Clock::time_point deadline)
 unsigned Source::progress(bool idle) noexcept
 {
     const unsigned n = linnet_progress(context_, 0, idle ? unsigned{LINNET_MAY_YIELD} : 0);
+    if (fence_->holds()) {
+        fence_->resume();
+    }
     settle();
     return n;
 }
 
+// No wake-up tells when what the fence's first lacks is there: it is tried again, and nobody sleeps meanwhile.
+bool Source::ready_to_sleep() noexcept { return linnet_wait_fd_arm(context_) == LINNET_OK && !fence_->stuck(); }
+
 bool Source::arm() noexcept
 {
     armed_.store(true, std::memory_order_seq_cst);   // before it is: who calls right after must see it
-    if (linnet_wait_fd_arm(context_) == LINNET_OK) {
+    if (ready_to_sleep()) {
         return true;
     }
     const std::lock_guard guard{lock_};
@@ -81,7 +89,7 @@ void Source::arm_again() noexcept
         return;
     }
     armed_.store(true, std::memory_order_seq_cst);
-    if (linnet_wait_fd_arm(context_) != LINNET_OK) {
+    if (!ready_to_sleep()) {
         wake_all();
     }
 }

@@ -32,12 +32,18 @@
 
 namespace linnet::ofi {
 
+class Fence;
 class Waitable;
 
 // A context and who sleeps on it; one per endpoint. Outlives its Waitables' use of it: attach and detach are calls of bind and close.
 class Source {
 public:
-    void open(linnet_context_t* context) noexcept { context_ = context; }
+    // What the endpoint holds back is tried again whenever it makes progress.
+    void open(linnet_context_t* context, Fence& fence) noexcept
+    {
+        context_ = context;
+        fence_ = &fence;
+    }
     [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
     // Runs completions. The number of events. With `idle` the caller found nothing, and gives way when others want the core.
     unsigned progress(bool idle = false) noexcept;
@@ -54,10 +60,12 @@ public:
     void detach(Waitable& w) noexcept;
 
 private:
+    bool ready_to_sleep() noexcept;
     void arm_again() noexcept;
     void wake_all() noexcept;
 
     linnet_context_t* context_{nullptr};
+    Fence* fence_{nullptr};
     std::atomic<bool> armed_{false};
     std::mutex lock_;
     std::vector<Waitable*> sleepers_;   // guarded by lock_: all that may sleep on this context

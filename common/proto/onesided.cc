@@ -19,13 +19,16 @@ constexpr std::size_t kStaging = BlockPool::kLargest;
 
 // ---- the side that asks ----
 
-// Nothing is changed unless kOk. A fence waits for all that was started before: the caller comes again.
+// Nothing is changed unless kOk. A fence waits for all that was started before (kAgain): the caller comes again when one of these is over.
 Status Proto::may_start(Peer& peer, const RemoteArgs& args) noexcept
 {
     if (const Status down = peer.down_reason(); down != Status::kOk) {
         return down;
     }
-    return peer.open_one_sided >= wire::kMaxOneSided || (args.fence && peer.open_operations != 0) ? Status::kNoResource : Status::kOk;
+    if (args.fence && peer.open_operations != 0) {
+        return Status::kAgain;
+    }
+    return peer.open_one_sided >= wire::kMaxOneSided ? Status::kNoResource : Status::kOk;
 }
 
 // What of a write travels with its announcement: all, while that is what keeps the order or the lane is the better way, as for a message.

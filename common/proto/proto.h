@@ -44,7 +44,7 @@ struct SendArgs : Envelope {
     bool sync{false};
     bool copy{false};     // the caller is about to wait: copy what can be copied and complete
     bool acked{false};    // complete only when the peer has acknowledged, that is, when its process has the whole message
-    bool fence{false};    // only when all that was started towards this peer before is over; else kNoResource
+    bool fence{false};    // only when all that was started towards this peer before is over; else kAgain
 };
 
 struct ActiveArgs {
@@ -109,7 +109,7 @@ public:
     // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
     Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
     void unwatch(std::uint32_t space) noexcept;
-    // kInProgress; kNoResource: too many are open, no credit for the immediate, or the fence: come again; else the peer is lost. Refused by the peer:
+    // kInProgress; kNoResource: too many are open, or no credit for the immediate: come again; kAgain: the fence; else the peer is lost. Refused by the peer:
     // they end with kKey, kBounds or kNotAllowed.
     Status write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept;
     Status read(Peer& peer, const RemoteArgs& args, RecvRequest& r) noexcept;

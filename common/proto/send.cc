@@ -26,7 +26,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
         return down;
     }
     if (args.fence && peer.open_operations != 0) {
-        return Status::kNoResource;
+        return Status::kAgain;
     }
     layer_->message_sent(peer, r.data.length);
     r.peer = &peer;

@@ -318,7 +318,7 @@ TEST_F(OneSided, FenceWaitsForWhatWasStartedBefore)
     Op fenced;
     ASSERT_EQ(start(first, true, contiguous(out.data(), out.size()), 0), LINNET_IN_PROGRESS);
     unsigned char last = 0;
-    while (start(fenced, false, contiguous(&last, 1), memory.size() - 1, LINNET_RMA_FENCE) == LINNET_ERR_NO_RESOURCE) {
+    while (start(fenced, false, contiguous(&last, 1), memory.size() - 1, LINNET_RMA_FENCE) == LINNET_ERR_AGAIN) {
         EXPECT_FALSE(first.complete() && first.status() != LINNET_OK);
         a.progress();
     }
