@@ -20,6 +20,11 @@ int refuse(const char* what, std::uint64_t wanted, int error)
     LINNET_FI_INFO(FI_LOG_MR, "memory registration: %s 0x%llx cannot be had\n", what, static_cast<unsigned long long>(wanted));
     return error;
 }
+
+bool authorized(const fi_mr_attr& attr, const Domain& domain) noexcept
+{
+    return attr.auth_key_size != 0 && FI_VERSION_GE(domain.api_version(), FI_VERSION(1, 5));
+}
 }   // namespace
 
 Region::Region(Domain& domain, const fi_mr_attr& attr, std::uint64_t own_key)
@@ -39,20 +44,26 @@ bool Region::remote() const noexcept { return (access_ & kRemoteAccess) != 0 && 
 
 int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid_mr** out)
 {
-    if (f->fclass != FI_CLASS_DOMAIN || attr.iov_count == 0 || attr.mr_iov == nullptr || attr.offset != 0) {
+    if (f->fclass != FI_CLASS_DOMAIN || attr.iov_count == 0 || attr.mr_iov == nullptr) {
         return -FI_EINVAL;
+    }
+    if (attr.offset != 0) {
+        return refuse("offset", attr.offset, -FI_EINVAL);
     }
     if ((flags & ~FI_RMA_EVENT) != 0) {
         return refuse("flags", flags, -FI_EBADFLAGS);
     }
     if ((attr.access & ~(kLocalAccess | kRemoteAccess)) != 0) {
-        return refuse("access", attr.access, -FI_EOPNOTSUPP);
+        return refuse("access", attr.access, -FI_EBADFLAGS);
     }
     const bool remote = (attr.access & kRemoteAccess) != 0;
     if (remote && attr.iov_count != 1) {
         return refuse("several buffers; pieces", attr.iov_count, -FI_EINVAL);
     }
     Domain& domain = object<Domain, fid_domain>(f);
+    if (authorized(attr, domain)) {   // who asks for that protection must not believe to have it
+        return refuse("auth_key_size", attr.auth_key_size, -FI_EINVAL);
+    }
     if (!domain.own_keys() && attr.requested_key == FI_KEY_NOTAVAIL) {
         return -FI_EKEYREJECTED;
     }

@@ -62,20 +62,32 @@ ssize_t Endpoint::peek(const RecvCall& call, linnet_peer_t peer) noexcept
         return FI_SUCCESS;
     }
     linnet_message_t* message = nullptr;
-    const linnet_status_t status = linnet_probe_claim(source_.context(), &match, &message, &result);
-    if (status == LINNET_OK && (call.flags & FI_DISCARD) != 0) {
-        drop(message);
-    } else if (status == LINNET_OK) {
-        const int error = guarded([&] {
-            const std::lock_guard guard{claims_lock_};
-            return claims_.try_emplace(call.context, Claim{message, result}).second ? FI_SUCCESS : -FI_EINVAL;
-        });
-        if (error != FI_SUCCESS) {   // a context names one message at a time
+    linnet_status_t status = LINNET_OK;
+    if ((call.flags & FI_DISCARD) != 0) {
+        status = linnet_probe_claim(source_.context(), &match, &message, &result);
+        if (status == LINNET_OK) {
             drop(message);
-            return error;
         }
+    } else if (const int error = guarded([&] { return claim(call.context, match, status, result); }); error != FI_SUCCESS) {
+        return error;
     }
     report_peek(call, status, result);
+    return FI_SUCCESS;
+}
+
+// A context names one message at a time; one that is refused has taken none.
+int Endpoint::claim(void* context, const linnet_match_t& match, linnet_status_t& status, linnet_result_t& result)
+{
+    const std::lock_guard guard{claims_lock_};
+    const auto [at, is_new] = claims_.try_emplace(context);
+    if (!is_new) {
+        return -FI_EINVAL;
+    }
+    status = linnet_probe_claim(source_.context(), &match, &at->second.message, &result);
+    at->second.result = result;
+    if (status != LINNET_OK) {
+        claims_.erase(at);
+    }
     return FI_SUCCESS;
 }
 

@@ -142,20 +142,26 @@ ssize_t rma_readv(fid_ep* f, const iovec* iov, void**, std::size_t count, fi_add
     EndpointFid& e = EndpointFid::of(f);
     return e.endpoint.read({{iov, count}, from, address, key, 0, context, e.tx_flags, false});
 }
-// There is one remote piece, as long as the local ones.
-bool matches(const fi_msg_rma& m) noexcept
+// There is one remote piece, as long as the local ones; no bytes need none.
+int find_remote(const fi_msg_rma& m, fi_rma_iov& at) noexcept
 {
     const Bytes local{m.msg_iov, m.iov_count};
-    return m.rma_iov_count == 1 && m.rma_iov != nullptr && local.valid() && local.total() <= m.rma_iov[0].len;
+    at = m.rma_iov_count == 1 && m.rma_iov != nullptr ? m.rma_iov[0] : fi_rma_iov{};
+    if (const int error = local.error(); error != FI_SUCCESS) {
+        return error;
+    }
+    return m.rma_iov_count > 1 || local.total() > at.len ? -FI_EINVAL : FI_SUCCESS;
 }
 ssize_t rma_readmsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexcept
 {
     if ((flags & ~kReadMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    return !matches(*m) ? -FI_EINVAL
-                        : EndpointFid::of(f).endpoint.read(
-                              {{m->msg_iov, m->iov_count}, m->addr, m->rma_iov[0].addr, m->rma_iov[0].key, 0, m->context, flags, false});
+    fi_rma_iov at;
+    const int error = find_remote(*m, at);
+    return error != FI_SUCCESS
+               ? error
+               : EndpointFid::of(f).endpoint.read({{m->msg_iov, m->iov_count}, m->addr, at.addr, at.key, 0, m->context, flags, false});
 }
 ssize_t rma_write(fid_ep* f, const void* buffer, std::size_t bytes, void*, fi_addr_t to, std::uint64_t address, std::uint64_t key, void* context) noexcept
 {
@@ -173,9 +179,11 @@ ssize_t rma_writemsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexce
     if ((flags & ~kWriteMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    return !matches(*m) ? -FI_EINVAL
-                        : EndpointFid::of(f).endpoint.write(
-                              {{m->msg_iov, m->iov_count}, m->addr, m->rma_iov[0].addr, m->rma_iov[0].key, m->data, m->context, flags, false});
+    fi_rma_iov at;
+    const int error = find_remote(*m, at);
+    return error != FI_SUCCESS
+               ? error
+               : EndpointFid::of(f).endpoint.write({{m->msg_iov, m->iov_count}, m->addr, at.addr, at.key, m->data, m->context, flags, false});
 }
 ssize_t rma_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
 {

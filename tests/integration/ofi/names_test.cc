@@ -234,6 +234,23 @@ TEST(Endpoint, NameHasAFixedLengthThatIsToldWhenThereIsNoRoom)
     });
 }
 
+TEST(LinnetEndpoint, NameIsTruncatedWhenThereIsNoRoom)
+{
+    alone([] {
+        Node n;
+        char room[8] = {};
+        std::size_t bytes = 5;
+        EXPECT_EQ(fi_getname(&n.ep->fid, room, &bytes), -FI_ETOOSMALL);
+        const std::string name = n.name();
+        EXPECT_EQ(bytes, name.size());
+        EXPECT_EQ(std::string(room, 5), name.substr(0, 5));
+        EXPECT_EQ(std::string(room + 5, 3), std::string(3, '\0'));
+        bytes = 0;
+        EXPECT_EQ(fi_getname(&n.ep->fid, nullptr, &bytes), -FI_ETOOSMALL);
+        EXPECT_EQ(bytes, name.size());
+    });
+}
+
 TEST(LinnetEndpoint, AliasHasFlagsOfItsOwn)
 {
     two_processes(

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // What the manual pages say of arguments and states that are not right, and of what was not asked for: an error that says so, and nothing else.
 #include <rdma/fi_atomic.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -185,6 +186,138 @@ TEST(LinnetMemory, KeysAreUniqueWhateverTheAccessAndNoneIsAskedForThatIsNone)
         EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 8, 7, 0, &other, nullptr), -FI_EINVAL) << "an offset";
         EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, 7, FI_RMA_PMEM, &other, nullptr), -FI_EBADFLAGS);
     });
+}
+
+TEST(LinnetMemory, AttributesThatCannotBeHadAreRefused)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_RMA}};
+        std::vector<char> memory(64);
+        const iovec pieces[2] = {{memory.data(), 8}, {memory.data() + 32, 8}};
+        std::uint8_t secret[4] = {1, 2, 3, 4};
+        fid_mr* mr = nullptr;
+        fi_mr_attr attr{};
+        attr.mr_iov = pieces;
+        attr.iov_count = 1;
+        attr.access = FI_REMOTE_READ;
+        attr.requested_key = 7;
+        ASSERT_EQ(fi_mr_regattr(n.domain, &attr, FI_RMA_EVENT, &mr), 0) << "what is wrong below is wrong by itself";
+        EXPECT_EQ(fi_close(&mr->fid), 0);
+        const auto refused = [&](const std::function<void(fi_mr_attr&)>& change, std::uint64_t flags, int error) {
+            fi_mr_attr wrong = attr;
+            change(wrong);
+            EXPECT_EQ(fi_mr_regattr(n.domain, &wrong, flags, &mr), error);
+        };
+        EXPECT_EQ(n.info->domain_attr->mr_iov_limit, 1u);
+        refused([](fi_mr_attr& a) { a.iov_count = 2; }, 0, -FI_EINVAL);
+        refused([](fi_mr_attr& a) { a.iov_count = 0; }, 0, -FI_EINVAL);
+        refused([](fi_mr_attr& a) { a.offset = 1; }, 0, -FI_EINVAL);
+        refused([](fi_mr_attr& a) { a.access |= FI_COLLECTIVE; }, 0, -FI_EBADFLAGS);
+        refused([](fi_mr_attr&) {}, FI_HMEM_DEVICE_ONLY, -FI_EBADFLAGS);
+        refused([&](fi_mr_attr& a) { a.auth_key = secret, a.auth_key_size = sizeof secret; }, 0, -FI_EINVAL);   // nobody would ask peers for it
+        EXPECT_EQ(fi_mr_regv(n.domain, pieces, 2, FI_REMOTE_READ, 0, 7, 0, &mr, nullptr), -FI_EINVAL);
+    });
+}
+
+// An address range may be registered before there is memory, which fi_mr(3) calls the default behaviour; raw keys name any region.
+TEST(LinnetMemory, RegionMayComeBeforeItsMemory)
+{
+    constexpr std::size_t kSize = 1u << 16;
+    const Options o{.caps = FI_MSG | FI_RMA, .mr_mode = FI_MR_BASIC};
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            void* const range = ::mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            ASSERT_NE(range, MAP_FAILED);
+            fid_mr* mr = nullptr;
+            ASSERT_EQ(fi_mr_reg(n.domain, range, kSize, FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 0, 0, &mr, nullptr), 0);
+            ASSERT_EQ(::mprotect(range, kSize, PROT_READ | PROT_WRITE), 0);
+            EXPECT_EQ(fi_mr_refresh(mr, nullptr, 0, 0), 0);
+            std::uint64_t base = 0;
+            std::uint8_t key[8];
+            std::size_t bytes = 0;
+            EXPECT_EQ(fi_mr_raw_attr(mr, nullptr, nullptr, &bytes, 0), -FI_ETOOSMALL);
+            EXPECT_EQ(bytes, n.info->domain_attr->mr_key_size);
+            EXPECT_EQ(fi_mr_raw_attr(mr, &base, key, &bytes, 0), 0);
+            EXPECT_EQ(base, reinterpret_cast<std::uintptr_t>(range)) << "the domain names virtual addresses";
+            n.connect(other);
+            other.tell(std::string{reinterpret_cast<const char*>(&base), sizeof base} + std::string{reinterpret_cast<const char*>(key), bytes});
+            other.meet();
+            EXPECT_EQ(fi_close(&mr->fid), 0);
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            std::string told = other.hear();
+            std::uint64_t base = 0;
+            std::uint64_t key = 0;
+            std::memcpy(&base, told.data(), sizeof base);
+            EXPECT_EQ(fi_mr_map_raw(n.domain, base, reinterpret_cast<std::uint8_t*>(told.data() + 8), told.size() - 8, &key, 0), 0);
+            const auto out = pattern(kSize, 3);
+            std::vector<char> in(kSize);
+            n.post([&] { return fi_write(n.ep, out.data(), kSize, nullptr, n.peer, base, key, nullptr); });
+            static_cast<void>(n.next(n.tx));
+            n.post([&] { return fi_read(n.ep, in.data(), kSize, nullptr, n.peer, base, key, nullptr); });
+            static_cast<void>(n.next(n.tx));
+            EXPECT_EQ(in, out);
+            EXPECT_EQ(fi_mr_unmap_key(n.domain, key), 0);
+            other.meet();
+        });
+}
+
+// What peers may do is what the region's access says, for each form of operation.
+TEST(LinnetMemory, AccessIsCheckedForEachOperation)
+{
+    const Options o{.caps = FI_MSG | FI_RMA | FI_ATOMIC};
+    constexpr std::uint64_t kAccess[] = {FI_REMOTE_READ, FI_REMOTE_WRITE, FI_REMOTE_READ | FI_REMOTE_WRITE};
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            std::vector<std::uint64_t> memory(8);
+            fid_mr* mr[3] = {};
+            for (std::uint64_t i = 0; i < 3; ++i) {
+                ASSERT_EQ(fi_mr_reg(n.domain, memory.data(), 64, kAccess[i], 0, i + 1, 0, &mr[i], nullptr), 0);
+            }
+            n.connect(other);
+            other.meet();
+            for (fid_mr* m : mr) {
+                EXPECT_EQ(fi_close(&m->fid), 0);
+            }
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            std::uint64_t v = 1;
+            std::uint64_t was = 0;
+            const std::pair<std::uint64_t, std::function<ssize_t(std::uint64_t)>> operations[] = {
+                {FI_REMOTE_READ, [&](std::uint64_t key) { return fi_read(n.ep, &v, 8, nullptr, n.peer, 0, key, nullptr); }},
+                {FI_REMOTE_WRITE, [&](std::uint64_t key) { return fi_write(n.ep, &v, 8, nullptr, n.peer, 0, key, nullptr); }},
+                {FI_REMOTE_WRITE, [&](std::uint64_t key) { return fi_writedata(n.ep, &v, 8, nullptr, 1, n.peer, 0, key, nullptr); }},
+                {FI_REMOTE_WRITE, [&](std::uint64_t key) { return fi_atomic(n.ep, &v, 1, nullptr, n.peer, 0, key, FI_UINT64, FI_SUM, nullptr); }},
+                {FI_REMOTE_READ,
+                 [&](std::uint64_t key) {
+                     return fi_fetch_atomic(n.ep, nullptr, 1, nullptr, &was, nullptr, n.peer, 0, key, FI_UINT64, FI_ATOMIC_READ, nullptr);
+                 }},
+                {FI_REMOTE_READ | FI_REMOTE_WRITE,
+                 [&](std::uint64_t key) { return fi_fetch_atomic(n.ep, &v, 1, nullptr, &was, nullptr, n.peer, 0, key, FI_UINT64, FI_SUM, nullptr); }},
+                {FI_REMOTE_READ | FI_REMOTE_WRITE,
+                 [&](std::uint64_t key) {
+                     return fi_compare_atomic(n.ep, &v, 1, nullptr, &v, nullptr, &was, nullptr, n.peer, 0, key, FI_UINT64, FI_CSWAP, nullptr);
+                 }},
+            };
+            for (std::size_t i = 0; i < std::size(operations); ++i) {
+                for (std::uint64_t region = 0; region < 3; ++region) {
+                    const auto& [needed, operation] = operations[i];
+                    EXPECT_EQ(operation(region + 1), 0);
+                    if ((kAccess[region] & needed) == needed) {
+                        static_cast<void>(n.next(n.tx));
+                    } else {
+                        EXPECT_EQ(n.next_error(n.tx).err, FI_EACCES) << "operation " << i << ", region " << region;
+                    }
+                }
+            }
+            other.meet();
+        });
 }
 
 TEST(LinnetMemory, RegistrationsAreToldToTheQueueThatAsksForThem)
