@@ -10,6 +10,7 @@ TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh int
 endif BUILD_OFI_PROVIDER
 integration_ofi_test_SOURCES = \
     integration/ofi/atomic_test.cc \
+    integration/ofi/atomic_values_test.cc \
     integration/ofi/attributes_test.cc \
     integration/ofi/fence_test.cc \
     integration/ofi/flags_test.cc \
