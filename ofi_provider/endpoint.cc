@@ -141,11 +141,7 @@ int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, s
         if (info == nullptr || flags != 0) {
             return -FI_EINVAL;
         }
-        if (info->ep_attr != nullptr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type != FI_EP_UNSPEC) {
-            return -FI_EINVAL;
-        }
-        if ((info->caps & ~kAllCaps) != 0) {
-            LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: caps 0x%llx cannot be had\n", static_cast<unsigned long long>(info->caps));
+        if (!endpoint_possible(*info, Domain::of(domain).api_version())) {
             return -FI_EINVAL;
         }
         std::unique_ptr<Endpoint, void (*)(Endpoint*)> e{new Endpoint{Domain::of(domain), *info}, [](Endpoint* gone) { gone->release(); }};

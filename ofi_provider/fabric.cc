@@ -164,10 +164,7 @@ int Domain::open(fid_fabric* fabric, fi_info* info, fid_domain** out, void* cont
 int Domain::open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out, std::uint64_t flags, void* context) noexcept
 {
     return guarded([&] {
-        if (info == nullptr || flags != 0 || !format_known(info->addr_format)) {
-            return -FI_EINVAL;
-        }
-        if (info->domain_attr != nullptr && info->domain_attr->name != nullptr && std::string{info->domain_attr->name} != "linnet") {
+        if (info == nullptr || flags != 0 || !domain_possible(*info, Fabric::of(fabric).api_version)) {
             return -FI_EINVAL;
         }
         auto* const d = new Domain{Fabric::of(fabric), *info};

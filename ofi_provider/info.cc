@@ -368,6 +368,26 @@ int make_info(std::uint32_t version, const char* node, const char* service, std:
 }
 }   // namespace
 
+bool endpoint_possible(const fi_info& info, std::uint32_t api_version)
+{
+    const Info offer = make_offer(api_version);
+    return within("caps", info.caps, kAllCaps) && (info.tx_attr == nullptr || take_tx(*info.tx_attr, *offer)) &&
+           (info.rx_attr == nullptr || take_rx(*info.rx_attr, *offer)) && (info.ep_attr == nullptr || take_ep(*info.ep_attr, *offer));
+}
+
+bool domain_possible(const fi_info& info, std::uint32_t api_version)
+{
+    if (!format_known(info.addr_format)) {
+        return refuse("addr_format", info.addr_format, kAddressFormat);
+    }
+    if (info.domain_attr == nullptr) {
+        return true;
+    }
+    fi_domain_attr attr = *info.domain_attr;
+    attr.domain = nullptr;   // of which the answer spoke; it may be closed by now
+    return take_domain(attr, *make_offer(api_version));
+}
+
 bool take_shared_tx(fi_tx_attr& attr)
 {
     const Info offer = make_offer(FI_VERSION(1, 5));

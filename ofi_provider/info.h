@@ -34,6 +34,10 @@ inline constexpr std::uint64_t kRxOpFlags = FI_COMPLETION | FI_MULTI_RECV;
 [[nodiscard]] bool take_shared_tx(fi_tx_attr& attr);
 [[nodiscard]] bool take_shared_rx(fi_rx_attr& attr);
 
+// What an endpoint or a domain is opened with, which an application may have changed since fi_getinfo(3). False: the log says which attribute cannot be had.
+[[nodiscard]] bool endpoint_possible(const fi_info& info, std::uint32_t api_version);
+[[nodiscard]] bool domain_possible(const fi_info& info, std::uint32_t api_version);
+
 // fi_provider::getinfo. -FI_ENODATA: the log says which attribute cannot be had.
 int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info** info) noexcept;
 

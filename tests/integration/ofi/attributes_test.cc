@@ -147,6 +147,50 @@ TEST(LinnetInfo, AttributesThatCannotBeHadAreNamedInTheLog)
         [](Friend&) {});
 }
 
+// Who changes the answer gets what it asks for, or is told.
+TEST(LinnetInfo, AnswerThatWasMadeImpossibleOpensNothing)
+{
+    two_processes(
+        [](Friend&) {
+            Log log;
+            Node n;
+            const auto opens = [&](const std::function<void(fi_info&)>& change) {
+                fi_info* const info = fi_dupinfo(n.info);
+                change(*info);
+                fid_domain* domain = nullptr;
+                fid_ep* ep = nullptr;
+                const int r = fi_domain(n.fabric, info, &domain, nullptr);
+                const int s = r == 0 ? fi_endpoint(domain, info, &ep, nullptr) : r;
+                for (struct fid* f : {ep != nullptr ? &ep->fid : nullptr, domain != nullptr ? &domain->fid : nullptr}) {
+                    EXPECT_EQ(f != nullptr ? fi_close(f) : 0, 0);
+                }
+                fi_freeinfo(info);
+                return s;
+            };
+            EXPECT_EQ(opens([](fi_info&) {}), 0);
+            EXPECT_EQ(opens([](fi_info& i) { i.domain_attr->mr_mode = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR; }), 0);
+            const std::pair<const char*, void (*)(fi_info&)> impossible[] = {
+                {"caps", [](fi_info& i) { i.caps |= FI_COLLECTIVE; }},
+                {"tx_attr->inject_size", [](fi_info& i) { i.tx_attr->inject_size *= 2; }},
+                {"tx_attr->iov_limit", [](fi_info& i) { ++i.tx_attr->iov_limit; }},
+                {"tx_attr->op_flags", [](fi_info& i) { i.tx_attr->op_flags = FI_MULTICAST; }},
+                {"rx_attr->msg_order", [](fi_info& i) { i.rx_attr->msg_order |= FI_ORDER_RAS; }},
+                {"ep_attr->type", [](fi_info& i) { i.ep_attr->type = FI_EP_DGRAM; }},
+                {"ep_attr->max_msg_size", [](fi_info& i) { i.ep_attr->max_msg_size = SIZE_MAX; }},
+                {"ep_attr->auth_key_size", [](fi_info& i) { i.ep_attr->auth_key_size = 8; }},
+                {"domain_attr->mr_key_size", [](fi_info& i) { i.domain_attr->mr_key_size = 16; }},
+                {"addr_format", [](fi_info& i) { i.addr_format = FI_SOCKADDR_IB; }},
+            };
+            for (const auto& [attribute, change] : impossible) {
+                log.lines();
+                EXPECT_EQ(opens(change), -FI_EINVAL) << attribute;
+                const std::string said = log.lines();
+                EXPECT_NE(said.find(std::string{"hints: "} + attribute), std::string::npos) << attribute << ": " << said;
+            }
+        },
+        [](Friend&) {});
+}
+
 // What is only told, or a wish, is no reason to refuse.
 TEST(LinnetInfo, AttributesThatAskForNothingAreTaken)
 {

@@ -167,6 +167,58 @@ TEST(LinnetWrongUse, OperationsThatCannotBeAreRefusedAtOnce)
     });
 }
 
+// fi_linnet(7), departures.
+TEST(LinnetWrongUse, WhatIsNotThereSaysSo)
+{
+    alone([] {
+        Node n{{.bind_flags = FI_SELECTIVE_COMPLETION}};
+        const fi_addr_t self = n.insert(n.name());
+        EXPECT_EQ(n.ep->ops->tx_size_left(n.ep), -FI_ENOSYS);
+        EXPECT_EQ(n.ep->ops->rx_size_left(n.ep), -FI_ENOSYS);
+        char room[256];
+        std::size_t bytes = sizeof room;
+        EXPECT_EQ(fi_getpeer(n.ep, room, &bytes), -FI_ENOSYS);
+        for (const int option : {FI_OPT_CM_DATA_SIZE, FI_OPT_BUFFERED_MIN, FI_OPT_BUFFERED_LIMIT, FI_OPT_TX_SIZE, FI_OPT_RX_SIZE}) {
+            bytes = sizeof room;
+            EXPECT_EQ(fi_getopt(&n.ep->fid, FI_OPT_ENDPOINT, option, room, &bytes), -FI_ENOPROTOOPT) << option;
+            EXPECT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, option, room, sizeof(std::size_t)), -FI_ENOPROTOOPT) << option;
+        }
+        EXPECT_EQ(fi_control(&n.ep->fid, FI_GETWAIT, room), -FI_ENOSYS);
+        EXPECT_EQ(fi_control(&n.ep->fid, FI_GETOPSFLAG, nullptr), -FI_EINVAL);
+        n.post([&] { return fi_tsend(n.ep, room, 1, nullptr, self, 1, room); });
+        EXPECT_EQ(fi_cancel(&n.ep->fid, room), -FI_ENOENT) << "a send";
+        fi_msg_tagged m{};
+        m.addr = FI_ADDR_UNSPEC;
+        m.tag = 2;
+        m.context = &bytes;
+        EXPECT_EQ(fi_trecvmsg(n.ep, &m, FI_PEEK), 0);
+        EXPECT_EQ(n.next_error(n.rx).err, FI_ENOMSG);
+        m.tag = 1;
+        EXPECT_EQ(fi_trecvmsg(n.ep, &m, FI_PEEK), 0);
+        EXPECT_EQ(n.next(n.rx).op_context, &bytes) << "a peek is answered, though nobody asked for entries";
+        const std::string text = fi_tostr(n.info, FI_TYPE_INFO);
+        EXPECT_NE(text.find("prov_name: linnet"), std::string::npos) << text;
+    });
+}
+
+// fi_endpoint(3): each direction that the endpoint has.
+TEST(LinnetWrongUse, EndpointNeedsAQueueForEachDirection)
+{
+    alone([] {
+        Node n{{}, false};
+        for (const std::uint64_t side : {FI_TRANSMIT, FI_RECV}) {
+            fid_ep* ep = nullptr;
+            ASSERT_EQ(fi_endpoint(n.domain, n.info, &ep, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &n.av->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &n.tx->fid, side), 0);
+            EXPECT_EQ(fi_enable(ep), -FI_ENOCQ);
+            EXPECT_EQ(fi_ep_bind(ep, &n.rx->fid, side == FI_TRANSMIT ? FI_RECV : FI_TRANSMIT), 0);
+            EXPECT_EQ(fi_enable(ep), 0);
+            EXPECT_EQ(fi_close(&ep->fid), 0);
+        }
+    });
+}
+
 TEST(LinnetMemory, KeysAreUniqueWhateverTheAccessAndNoneIsAskedForThatIsNone)
 {
     alone([] {
