@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -280,6 +281,61 @@ TEST(LinnetFence, SleeperIsWokenForWhatWasHeldBack)
             },
             [](Node&, const Region&) {});
     }
+}
+
+// Each thread writes to a part of its own, and reads it behind a fence that it shares with all.
+TEST(LinnetFence, ThreadsShareFencesAndEachSeesItsWrites)
+{
+    constexpr std::size_t kThreads = 3;
+    constexpr std::size_t kPart = 100000;
+    constexpr int kRounds = 40;
+    two_processes(owner, [](Friend& other) {
+        Node n{fenced()};
+        n.connect(other);
+        const Where there{other.hear()};
+        std::atomic<std::size_t> writing{kThreads};
+        const auto write = [&](std::size_t thread) {
+            std::vector<std::vector<char>> out;
+            std::vector<char> last(kRounds);
+            std::atomic<int> read{0};
+            const auto again = [](const std::function<ssize_t()>& operation) {
+                ssize_t s = -FI_EAGAIN;
+                while ((s = operation()) == -FI_EAGAIN) {
+                }
+                EXPECT_EQ(s, 0);
+            };
+            for (int i = 0; i < kRounds; ++i) {
+                out.push_back(std::vector<char>(kPart, static_cast<char>(i + 1)));
+                again([&] { return fi_write(n.ep, out.back().data(), kPart, nullptr, n.peer, there.at(thread * kPart), there.key, nullptr); });
+                again([&] { return read_behind_a_fence(n, there, &last[static_cast<std::size_t>(i)], 1, (thread + 1) * kPart - 1, &read); });
+            }
+            while (read.load() < kRounds && !::testing::Test::HasFailure()) {
+                std::this_thread::yield();
+            }
+            for (int i = 0; i < kRounds; ++i) {
+                EXPECT_GE(last[static_cast<std::size_t>(i)], i + 1) << "thread " << thread;   // the next write may have come
+            }
+            --writing;
+        };
+        std::vector<std::thread> threads;
+        for (std::size_t i = 0; i < kThreads; ++i) {
+            threads.emplace_back(write, i);
+        }
+        const auto end = Clock::now() + 60s;
+        while (writing.load() != 0 && Clock::now() < end) {
+            fi_cq_tagged_entry e{};
+            if (const ssize_t s = fi_cq_read(n.tx, &e, 1); s == 1 && e.op_context != nullptr) {
+                ++*static_cast<std::atomic<int>*>(e.op_context);
+            } else {
+                EXPECT_TRUE(s == 1 || s == -FI_EAGAIN) << s;
+            }
+        }
+        EXPECT_EQ(writing.load(), 0u);
+        for (std::thread& t : threads) {
+            t.join();
+        }
+        other.meet();
+    });
 }
 
 TEST(LinnetFence, WhatIsHeldBackEndsWithItsPeer)
