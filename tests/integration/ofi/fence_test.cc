@@ -287,8 +287,8 @@ TEST(LinnetFence, SleeperIsWokenForWhatWasHeldBack)
 TEST(LinnetFence, ThreadsShareFencesAndEachSeesItsWrites)
 {
     constexpr std::size_t kThreads = 3;
-    constexpr std::size_t kPart = 100000;
-    constexpr int kRounds = 40;
+    constexpr std::size_t kPart = 1u << 20;
+    constexpr int kRounds = 20;
     two_processes(owner, [](Friend& other) {
         Node n{fenced()};
         n.connect(other);
