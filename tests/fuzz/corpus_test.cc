@@ -110,7 +110,7 @@ TEST_P(FuzzCorpus, MutatedIsHandledWithoutHarm)
     }
     fs::remove("fuzz-last-" + std::string{target.name});
 }
-INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::Values("flow", "hello", "session", "tcp", "settings"),
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, ::testing::Values("flow", "frames", "hello", "session", "tcp", "settings"),
                          [](const auto& target) { return std::string{target.param}; });
 
 }   // namespace

@@ -4,6 +4,9 @@
 
 fuzz_targets = \
     fuzz/flow_target.cc \
+    fuzz/frame_side.cc \
+    fuzz/frame_side.h \
+    fuzz/frames_target.cc \
     fuzz/fuzz_target.h \
     fuzz/hello_target.cc \
     fuzz/scripted_transport.cc \

@@ -60,12 +60,14 @@ private:
 
 // The targets, one per file.
 void run_flow(std::span<const std::uint8_t> input);
+void run_frames(std::span<const std::uint8_t> input);
 void run_hello(std::span<const std::uint8_t> input);
 void run_session(std::span<const std::uint8_t> input);
 void run_tcp(std::span<const std::uint8_t> input);
 void end_tcp();
 void run_settings(std::span<const std::uint8_t> input);
 std::vector<Input> flow_seeds();
+std::vector<Input> frames_seeds();
 std::vector<Input> hello_seeds();
 std::vector<Input> session_seeds();
 std::vector<Input> tcp_seeds();

@@ -8,7 +8,7 @@ driver=${top_builddir:?}/tests/fuzz_driver work=$top_builddir/tests/fuzz/found s
 [ -x "$driver" ] || { echo "fuzz_driver is not in this build: configure --enable-fuzzer, with clang"; exit 77; }
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
-for target in flow hello session tcp settings; do
+for target in flow frames hello session tcp settings; do
     mkdir -p "$work/$target" "$work/failures" "$here/corpus/$target" 2>/dev/null
     log=$work/$target.log
     if LINNET_TEST_FUZZ_TARGET=$target "$driver" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=2048 -print_final_stats=1 \

@@ -12,6 +12,7 @@ std::span<const Target> targets() noexcept
 {
     static constexpr Target kTargets[] = {
         {"flow", run_flow, flow_seeds, nullptr},
+        {"frames", run_frames, frames_seeds, nullptr},
         {"hello", run_hello, hello_seeds, nullptr},
         {"session", run_session, session_seeds, nullptr},
         {"tcp", run_tcp, tcp_seeds, end_tcp},

@@ -24,6 +24,7 @@ struct SimFrames {
         std::uint32_t from;
         std::uint32_t to;
         std::vector<std::byte> bytes;
+        unsigned channel{0};   // that it left from
         [[nodiscard]] wire::FrameHead head() const
         {
             wire::FrameHead h;
@@ -165,7 +166,7 @@ private:
     // A peer's bulk frames go to its bulk queue: like a socket of its own, which one is said by the channel that they leave from.
     void put(unsigned channel, const frames::Route& to, std::vector<std::byte> bytes)
     {
-        SimFrames::Frame f{number_, to.as<Address>().number, std::move(bytes)};
+        SimFrames::Frame f{number_, to.as<Address>().number, std::move(bytes), channel};
         net_.sent.push_back(f);
         const auto it = net_.ports.find(f.to);
         if (it != net_.ports.end() && !(net_.lose && net_.lose(f))) {
