@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "core/transport_table.h"
+#include "copy/cpu_copy_engine.h"
 #include "sys/error.h"
 #include "sys/process.h"
 #include "sys/system_clock.h"
@@ -67,7 +69,8 @@ TransportFinding check(const core::TransportRow& row, const Settings& settings)
     name.endpoint_id.set(1);
     name.incarnation.set(process_id());
     static_cast<void>(random_bytes(std::as_writable_bytes(std::span{&name.endpoint_id, 1}), log));
-    const auto transport = row.make({settings, clock, log, stats});
+    CpuCopyEngine copy{SIZE_MAX};
+    const auto transport = row.make({settings, clock, log, stats, copy});
     const Status opened = transport->open(nobody, name);
     transport->shutdown();
     finding.prior_latency = transport->caps().latency;

@@ -21,7 +21,7 @@ enum class SettingId : std::uint8_t {
     kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
     kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kHoldTime, kLocalRanks,
-    kTasks, kTaskHelpers,
+    kTasks, kTaskHelpers, kCopy,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
     kFrameCrc, kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
@@ -110,9 +110,12 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
-     "Whether there are queues of work for threads with time to spare; reserved, as no message puts any there yet.", false},
+     "Whether there are queues of work for threads with time to spare: copies of long messages.", false},
     {SettingId::kTaskHelpers, "task_helpers", SettingKind::kInteger, "4", 0, 16, nullptr,
-     "Most threads that copy on idle cores, fewer where the job needs the cores; reserved, as no message gives them anything to copy yet.", false},
+     "Most threads that copy on idle cores, fewer where the job needs the cores.", false},
+    {SettingId::kCopy, "copy", SettingKind::kChoice, "auto", 0, 0, "auto|cpu|tasks|dsa",
+     "Who copies long messages: the thread that receives them, idle cores with it, or an Intel Data Streaming Accelerator; auto takes the last of these "
+     "that is there.", false},
 
     {SettingId::kTcpCongestion, "tcp_congestion", SettingKind::kText, "cubic", 0, 0, nullptr,
      "Congestion control of TCP connections; empty means the system's default.", true},

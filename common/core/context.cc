@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/copy_choice.h"
 #include "core/path_profile.h"
 #include "core/transport_table.h"
 #include "sys/process.h"
@@ -111,6 +112,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);
     make_tasks();
+    copy_ = make_copy_engine({settings_, tasks_.get(), helpers_.get(), clock_, log_, stats_.block(StatsRole::kAnyThread)});
 
     proto::Proto::Config qc;
     qc.eager_limit = settings_.size(SettingId::kEagerLimit);
@@ -179,7 +181,7 @@ Status Context::open_transports()
     self.endpoint_id.set(random_value<std::uint64_t>(log_) | 1);
     self.incarnation.set(static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(wall_clock_now()).count()));
     self.secret = random_value<wire::Secret>(log_);
-    const TransportEnv env{settings_, clock_, log_, stats_};
+    const TransportEnv env{settings_, clock_, log_, stats_, *copy_};
     const std::string& chosen = settings_.text(SettingId::kTransports);
     if (const std::string wrong = wrong_transport(chosen); !wrong.empty()) {
         LINNET_LOG(log_, kError, "%s", wrong.c_str());

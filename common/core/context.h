@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
+#include "copy/copy_engine.h"
 #include "core/stats_publisher.h"
 #include "progress/progress_engine.h"
 #include "progress/task_source.h"
@@ -146,6 +147,7 @@ private:
     std::unique_ptr<ProgressEngine> engine_;
     std::unique_ptr<IdleHelpers> helpers_;
     std::unique_ptr<TaskSource> task_source_;
+    std::unique_ptr<CopyEngine> copy_;
     std::unique_ptr<proto::Proto> proto_;
     std::unique_ptr<session::SessionLayer> sessions_;
     StatsPublisher publisher_;

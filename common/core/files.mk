@@ -7,6 +7,8 @@ liblinnet_la_LIBADD += liblinnet-core.la
 liblinnet_core_la_SOURCES = \
     core/context.cc \
     core/context.h \
+    core/copy_choice.cc \
+    core/copy_choice.h \
     core/path_profile.cc \
     core/path_profile.h \
     core/stats_publisher.cc \

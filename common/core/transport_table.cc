@@ -44,7 +44,8 @@ std::span<const TransportRow> transport_table() noexcept
     using Automatic = TransportRow::Automatic;
     static constexpr std::array<TransportRow, 5> kTable{{
         {"loopback", Automatic::kYes, [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<LoopbackTransport>(e.log, e.stats); }},
-        {"shm", Automatic::kIfItOpens, make<shm::ShmTransport>},
+        {"shm", Automatic::kIfItOpens,
+         [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<shm::ShmTransport>(e.settings, e.clock, e.log, e.stats, e.copy); }},
         {"eth", Automatic::kBehind, make<eth::EthTransport>},
         {"udp", Automatic::kNo, make<udp::UdpTransport>},
         {"tcp", Automatic::kYes, make<tcp::TcpTransport>},

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
+#include "copy/copy_engine.h"
 #include "stats/counters.h"
 #include "transport/transport.h"
 
@@ -20,6 +21,7 @@ struct TransportEnv {
     const Clock& clock;
     Log& log;
     Stats& stats;
+    CopyEngine& copy;   // for long messages
 };
 
 struct TransportRow {

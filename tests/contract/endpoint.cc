@@ -220,30 +220,37 @@ void Sink::on_bulk_sent(PeerId, void* cookie, bool ok) noexcept
 
 // ---- kinds and pairs ----
 
+Copies::Copies(unsigned most, std::size_t worthwhile)
+    : tree{Topology::read(testing::test_log()), stats},
+      helpers{tree, {most, 1, {}, false}, clock, testing::test_log()},
+      together{tree, helpers, SIZE_MAX, worthwhile}
+{
+}
+
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 
 const std::vector<Kind>& plain_kinds()
 {
-    constexpr auto tcp = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+    constexpr auto tcp = [](const Settings& s, const Clock& c, Log& l, Stats& t, CopyEngine&) -> std::unique_ptr<Transport> {
         return std::make_unique<tcp::TcpTransport>(s, c, l, t);
     };
-    constexpr auto loopback = [](const Settings&, const Clock&, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+    constexpr auto loopback = [](const Settings&, const Clock&, Log& l, Stats& t, CopyEngine&) -> std::unique_ptr<Transport> {
         return std::make_unique<LoopbackTransport>(l, t);
     };
-    constexpr auto shm = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
-        return std::make_unique<shm::ShmTransport>(s, c, l, t);
+    constexpr auto shm = [](const Settings& s, const Clock& c, Log& l, Stats& t, CopyEngine& copy) -> std::unique_ptr<Transport> {
+        return std::make_unique<shm::ShmTransport>(s, c, l, t, copy);
     };
-    constexpr auto udp = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+    constexpr auto udp = [](const Settings& s, const Clock& c, Log& l, Stats& t, CopyEngine&) -> std::unique_ptr<Transport> {
         return std::make_unique<udp::UdpTransport>(s, c, l, t);
     };
-    constexpr auto lossy = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+    constexpr auto lossy = [](const Settings& s, const Clock& c, Log& l, Stats& t, CopyEngine&) -> std::unique_ptr<Transport> {
         static std::uint64_t made = 0;
         const testing::FrameFaults faults{.lose = 0.03, .twice = 0.02, .late = 0.03, .damage = 0, .refuse = 0.02};
         auto port = std::make_unique<testing::FaultyPort>(std::make_unique<udp::UdpPort>(s, l, t), faults, testing::test_seed(0x77 + ++made));
         const TransportCaps caps{"lossy", 0, true, false, Nanos{3000}, 1.0};
         return std::make_unique<frames::FrameTransport>(std::move(port), caps, s, c, l, t);
     };
-    constexpr auto eth = [](const Settings& s, const Clock& c, Log& l, Stats& t) -> std::unique_ptr<Transport> {
+    constexpr auto eth = [](const Settings& s, const Clock& c, Log& l, Stats& t, CopyEngine&) -> std::unique_ptr<Transport> {
         return std::make_unique<eth::EthTransport>(s, c, l, t);
     };
     static const std::vector<Kind> kinds{
@@ -257,6 +264,7 @@ const std::vector<Kind>& plain_kinds()
         {"LossyUdp", lossy, "127.0.0.1", false, true},
         {"Eth", eth, "", false, true, "on", false, 1500},
         {"EthJumbo", eth, "", false, true, "on", false, 9000},
+        {"ShmWithHelpers", shm, "", false, true, "on", false, 0, true},
     };
     return kinds;
 }
@@ -264,7 +272,8 @@ const std::vector<Kind>& plain_kinds()
 std::vector<Kind> all_kinds()
 {
     static constexpr std::array kFaultyNames{"FaultyLoopback", "FaultyTcpV4", "FaultyTcpV6", "FaultyShm", "FaultyShmCopied",
-                                            "FaultyUdpV4",    "FaultyUdpV6", "FaultyLossyUdp", "FaultyEth", "FaultyEthJumbo"};
+                                            "FaultyUdpV4",    "FaultyUdpV6", "FaultyLossyUdp", "FaultyEth", "FaultyEthJumbo",
+                                            "FaultyShmWithHelpers"};
     std::vector<Kind> kinds = plain_kinds();
     for (std::size_t i = 0; i < kFaultyNames.size(); ++i) {
         Kind k = kinds[i];
@@ -304,7 +313,7 @@ Pair::Pair(const Kind& kind, std::vector<std::pair<SettingId, std::string>> sett
             e->name.endpoint_id = le64{++id};
             static auto incarnation = static_cast<std::uint32_t>(process_id()) << 10;   // names are found by every process here
             e->name.incarnation = le32{++incarnation};
-            e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_);
+            e->transport = kind.make(settings_, clock_, testing::test_log(), e == first_.get() ? stats_ : other_stats_, copies_.engine(kind.helped));
             if (kind.faulty) {
                 e->transport = std::make_unique<testing::FaultyTransport>(std::move(e->transport), faults, testing::test_seed(0x11 + id));
             }

@@ -13,9 +13,13 @@
 #include <vector>
 
 #include "conf/settings.h"
+#include "copy/cpu_copy_engine.h"
+#include "copy/task_copy_engine.h"
 #include "stats/counters.h"
 #include "support/net_namespace.h"
 #include "sys/system_clock.h"
+#include "task/idle_helpers.h"
+#include "task/task_tree.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 
@@ -120,16 +124,32 @@ struct Endpoint {
     wire::EndpointName name;
 };
 
+// Who copies for a transport: its own thread, or helpers with it, which are ordinary threads here: the machine may be busy, and they do not mind.
+struct Copies {
+    SystemClock clock;
+    Stats stats;
+    TaskTree tree;
+    IdleHelpers helpers;
+    CpuCopyEngine alone{SIZE_MAX};
+    TaskCopyEngine together;
+
+    explicit Copies(unsigned most = 2, std::size_t worthwhile = 1);
+    [[nodiscard]] CopyEngine& engine(bool helped) { return helped ? static_cast<CopyEngine&>(together) : alone; }
+    // Slices that were copied there.
+    [[nodiscard]] std::uint64_t slices(TaskPlace place) const { return stats.total(TaskTree::counter_of(TaskKind::kCopy, place)); }
+};
+
 // How to make a transport. Both endpoints of a pair get the same settings.
 struct Kind {
     const char* name;
-    std::unique_ptr<Transport> (*make)(const Settings&, const Clock&, Log&, Stats&);
+    std::unique_ptr<Transport> (*make)(const Settings&, const Clock&, Log&, Stats&, CopyEngine&);
     const char* net_include;
     bool self;      // both endpoints are one
     bool hellos;    // links open with a hello
     const char* shm_pull{"on"};
     bool faulty{false};   // behind a FaultyTransport that delays and cuts sends short
     unsigned cable{0};    // each endpoint on a host of its own, joined by a cable of this MTU; 0: both on this host
+    bool helped{false};   // helpers copy, too, everything that the transport lets an engine copy
 };
 void PrintTo(const Kind& kind, std::ostream* out);   // NOLINT: GoogleTest's name
 // The plain transports, loopback first; and all of them again behind a FaultyTransport.
@@ -148,6 +168,7 @@ public:
     [[nodiscard]] Endpoint& a() { return *a_; }
     [[nodiscard]] Endpoint& b() { return *b_; }
     [[nodiscard]] Stats& stats() { return stats_; }
+    [[nodiscard]] Copies& copies() { return copies_; }
 
     // One pass over both; returns the events.
     unsigned poll();
@@ -170,6 +191,7 @@ private:
     SystemClock clock_;
     Stats stats_;
     Stats other_stats_;
+    Copies copies_;
     std::unique_ptr<testing::NamespacePair> hosts_;
     std::string why_not_{"the machine has no such address"};
     std::unique_ptr<Endpoint> first_;

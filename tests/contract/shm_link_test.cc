@@ -46,14 +46,15 @@ struct Solo {
     Settings settings;
     SystemClock clock;
     Stats stats;
+    CpuCopyEngine alone{SIZE_MAX};
     Endpoint end;
 
-    explicit Solo(std::uint64_t id)
+    explicit Solo(std::uint64_t id, CopyEngine* copy = nullptr)
     {
         static std::uint32_t incarnation = process_id() << 10;
         end.name.endpoint_id = le64{0x50105 + id};
         end.name.incarnation = le32{++incarnation};
-        end.transport = std::make_unique<shm::ShmTransport>(settings, clock, testing::test_log(), stats);
+        end.transport = std::make_unique<shm::ShmTransport>(settings, clock, testing::test_log(), stats, copy != nullptr ? *copy : alone);
     }
     [[nodiscard]] bool open() { return end.transport->open(end.sink, end.name) == Status::kOk; }
     [[nodiscard]] bool run_until(const std::function<bool()>& done, std::chrono::milliseconds limit = 20s)
@@ -223,6 +224,132 @@ TEST(ShmLink, PeerThatDiesWhileItsMemoryIsReadGivesNoBytes)
     EXPECT_EQ(parent.end.sink.downs[0].why, Status::kPeerDown);
     parent.end.transport->shutdown();
     child.end.transport->shutdown();
+}
+
+// ---- copies by several ----
+
+// An engine as ever, but something happens when a piece was submitted: helpers may hold slices of it, and some more are nobody's yet.
+class Interrupted final : public CopyEngine {
+public:
+    Interrupted(Copies& copies, std::function<void()> what) : copies_{copies}, what_{std::move(what)} {}
+    [[nodiscard]] const char* name() const noexcept override { return "interrupted"; }
+    [[nodiscard]] std::size_t worthwhile_bytes() const noexcept override { return copies_.together.worthwhile_bytes(); }
+    void submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept override
+    {
+        copies_.together.submit(job, piece, to, from, bytes);
+        what_();
+    }
+    bool poll(CopyJob& job) noexcept override { return copies_.together.poll(job); }
+    Status wait(CopyJob& job) noexcept override { return copies_.together.wait(job); }
+
+private:
+    Copies& copies_;
+    std::function<void()> what_;
+};
+
+constexpr std::size_t kLongRead = 32 << 20;
+
+TEST(ShmCopies, LongPullIsCopiedSliceBySliceAndEveryByteIsRight)
+{
+    Pair pair{kind_named("ShmWithHelpers")};
+    ASSERT_TRUE(pair.ready()) << pair.why_not();
+    if (!pair.copies().helpers.useful()) {
+        GTEST_SKIP() << "one processor: no helpers";
+    }
+    const Pair::Ends ends = pair.open(LinkRole::kBulk);
+    for (const std::size_t bytes : {kCopySlice, 3 * kCopySlice + 1, kLongRead}) {
+        const std::uint64_t before = pair.copies().slices(TaskPlace::kWaiter) + pair.copies().slices(TaskPlace::kHelper);
+        const Bytes data = pattern(static_cast<std::uint32_t>(bytes), bytes);
+        ASSERT_EQ(pair.a().transport->send_bulk(ends.at_a, bulk_head(1, bytes), data, &pair), Status::kInProgress);
+        ASSERT_TRUE(pair.run_until([&] { return !pair.a().sink.sent.empty(); }));
+        ASSERT_EQ(pair.b().sink.bulk.size(), 1u);
+        EXPECT_TRUE(std::ranges::equal(std::span{pair.b().sink.bulk[0].bytes}.subspan(sizeof(wire::BulkHead)), data)) << bytes;
+        const std::uint64_t slices = pair.copies().slices(TaskPlace::kWaiter) + pair.copies().slices(TaskPlace::kHelper) - before;
+        EXPECT_EQ(slices, (bytes + kCopySlice - 1) / kCopySlice) << bytes;
+        Bytes again(bytes);
+        ASSERT_EQ(pair.b().transport->read(ends.at_b, again.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes), Status::kOk);
+        EXPECT_EQ(again, data) << bytes;
+        pair.a().sink.sent.clear();
+        pair.b().sink.bulk.clear();
+    }
+}
+
+// It offers a long packet, and is killed when helpers have begun to read it: nothing of it counts, and nobody reads on when the link is reported down.
+TEST(ShmCopies, PeerThatDiesWhileHelpersReadItGivesNoBytes)
+{
+    Copies copies;
+    const bool helped = copies.helpers.useful();
+    std::function<void()> kill;
+    Interrupted engine{copies, [&] {
+                           for (const TimePoint until = monotonic_now() + 10s; helped && copies.slices(TaskPlace::kHelper) == 0 && monotonic_now() < until;) {
+                               std::this_thread::yield();
+                           }
+                           kill();
+                       }};
+    Solo child{7};
+    Solo parent{8, &engine};
+    Child process{[&child] {
+        if (!child.open()) {
+            ::_exit(3);
+        }
+        const std::vector<std::byte> data(kLongRead, std::byte{0x55});
+        for (bool sent = false;;) {
+            child.end.transport->poll(64);
+            if (!sent && !child.end.sink.ups.empty()) {
+                sent = child.end.transport->send_bulk(child.end.sink.ups[0].link, bulk_head(1, data.size()), data, &child) == Status::kInProgress;
+            }
+        }
+    }};
+    kill = [&] { process.kill(); };
+    ASSERT_TRUE(parent.open());
+    Result<LinkId> link = Status::kUnreachable;
+    for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
+        link = parent.end.transport->connect(PeerId{1}, LinkRole::kBulk, child.end.name);
+    }
+    ASSERT_TRUE(link.ok());
+    ASSERT_TRUE(parent.run_until([&] { return !parent.end.sink.downs.empty(); }));
+    EXPECT_EQ(copies.slices(TaskPlace::kHelper) != 0, helped) << "the death was not in the middle";
+    ASSERT_EQ(parent.end.sink.bulk.size(), 1u);
+    EXPECT_FALSE(parent.end.sink.bulk[0].ok);
+    EXPECT_EQ(parent.end.sink.bulk[0].landed, 0u);
+    EXPECT_EQ(parent.end.sink.downs[0].why, Status::kPeerDown);
+    EXPECT_TRUE(copies.tree.empty()) << "a slice is still to be had";
+    parent.end.transport->shutdown();
+    child.end.transport->shutdown();
+}
+
+// A context that closes ends its helpers first, and then its transports. Neither leaves anybody who writes to the memory.
+TEST(ShmCopies, HelpersThatAreStoppedInTheMiddleLeaveTheRestToTheReader)
+{
+    Copies copies;
+    if (!copies.helpers.useful()) {
+        GTEST_SKIP() << "one processor: no helpers";
+    }
+    Interrupted engine{copies, [&copies] {
+                           for (const TimePoint until = monotonic_now() + 10s; copies.slices(TaskPlace::kHelper) == 0 && monotonic_now() < until;) {
+                               std::this_thread::yield();
+                           }
+                           copies.helpers.stop();
+                       }};
+    Solo first{9};
+    Solo second{10, &engine};
+    ASSERT_TRUE(first.open());
+    ASSERT_TRUE(second.open());
+    ASSERT_TRUE(second.end.transport->connect(PeerId{1}, LinkRole::kLane, first.end.name).ok());
+    ASSERT_TRUE(second.run_until([&] {
+        first.end.transport->poll(64);
+        return !second.end.sink.ups.empty();
+    }));
+    const Bytes data = pattern(11, kLongRead);
+    Bytes got(kLongRead);
+    ASSERT_EQ(second.end.transport->read(second.end.sink.ups[0].link, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), got.size()), Status::kOk);
+    EXPECT_TRUE(got == data);
+    const std::uint64_t helped = copies.slices(TaskPlace::kHelper);
+    EXPECT_GT(helped, 0u);
+    EXPECT_EQ(helped + copies.slices(TaskPlace::kWaiter), kLongRead / kCopySlice);
+    EXPECT_TRUE(copies.tree.empty());
+    second.end.transport->shutdown();
+    first.end.transport->shutdown();
 }
 
 // The reader may be done with what was offered before the sender goes on to its next line, when that loses its core just then: it is told all the same.

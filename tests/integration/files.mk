@@ -27,6 +27,7 @@ EXTRA_DIST += \
     integration/mpi/communicators.c \
     integration/mpi/completion.c \
     integration/mpi/connect.c \
+    integration/mpi/copies.c \
     integration/mpi/counters.c \
     integration/mpi/death.c \
     integration/mpi/finalize.c \

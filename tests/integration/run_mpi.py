@@ -123,6 +123,9 @@ CASES = [
     Case("life", "stop 5", only="linnet", options="-x LINNET_PEER_TIMEOUT=1s", expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("life", "stop 60", only="linnet", full=True, seconds=240, expect=r"(?s)\A(?=.*has not answered for)(?!.*is lost)(?=.*ok life)"),
     Case("counters", only="linnet"),
+    # Idle cores help with what one rank copies out of another. Of two ranks one sleeps: its core is free, which "one rank here" says.
+    Case("copies", "shared", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_local_ranks 1", tcp=True),
+    Case("copies", "alone", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_tasks off", tcp=True),
     Case("lazy", ranks=4, only="linnet", options="--mca mtl_linnet_transports tcp", tcp=True),
     Case("lazy", "shm", ranks=4, here=True, only="linnet", options="--mca mtl_linnet_transports shm", tcp=True),
     Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sys/error.h"
 #include "transport/shm/shm_transport.h"
 
 namespace linnet::shm {
@@ -220,17 +219,21 @@ void ShmTransport::body_record(Link& link, const RingReader::Record& record) noe
     }
 }
 
-// Only we write to `to`, so a sender that dies or gives the link up meanwhile can spoil the bytes, not the memory; then they do not count. They cannot be
-// somebody else's: the pidfd says after the copy that the process is still the one that it was when its number was looked up.
+// Only we write to `to`, and whoever copies for us until wait() returned; so a sender that dies or gives the link up meanwhile can spoil the bytes, not the
+// memory; then they do not count. They cannot be somebody else's: the pidfd says after the whole copy that the process is still the one that it was when its
+// number was looked up. The link cannot end before: that is for the holder of the token, us.
 Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
 {
-    const IoResult r = link.process.read(to, address, bytes);
+    CopyJob job{bytes};
+    CopyPiece piece;
+    copy_.submit(job, piece, to, CopySource::of(link.process, address), bytes);
+    const Status copied = copy_.wait(job);
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
     if (closed.load(std::memory_order_seq_cst) != 0 || !link.process.alive()) {
         return Status::kPeerDown;
     }
-    if (r.error != 0) {
-        LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u: %s", bytes, link.process.pid(), errno_text(r.error));
+    if (copied != Status::kOk) {
+        LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u, which is alive", bytes, link.process.pid());
         return Status::kIo;
     }
     moved_ += bytes;

@@ -37,8 +37,13 @@ constexpr TransportCaps kCaps{
 
 }   // namespace
 
-ShmTransport::ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept
-    : settings_{settings}, clock_{clock}, log_{log}, rx_counters_{stats.block(StatsRole::kPoller)}, tx_counters_{stats.block(StatsRole::kAnyThread)}
+ShmTransport::ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats, CopyEngine& copy) noexcept
+    : settings_{settings},
+      clock_{clock},
+      log_{log},
+      rx_counters_{stats.block(StatsRole::kPoller)},
+      tx_counters_{stats.block(StatsRole::kAnyThread)},
+      copy_{copy}
 {
 }
 

@@ -5,9 +5,9 @@
 // What it is  Two rings per link in a memory file without a name, which the opener makes and passes over an abstract Unix socket. Sending and
 //             receiving make no system call while both sides poll. Long bulk packets are read by the receiver straight out of the sender's memory where
 //             the system permits that, else copied twice, in pieces. The socket stays: it is the doorbell of a sleeper, and its end is the peer's death.
-// Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
+// Owner       core/. The sink, settings, clock, log, counters and copy engine are borrowed and outlive it.
 // Threads     As transport/transport.h says. Locks: that of a link (TxScope) and the table's, both leaves: neither is held during a sink call.
-// Blocking    Never, except that reading another process's memory may wait for its pages.
+// Blocking    Never, except that reading another process's memory may wait for its pages, and for helpers of the copy engine, a slice each.
 // Failure     open() answers a Status and logs why. connect() answers kUnreachable when nobody of that name is on this host: use another transport.
 //             A link ends once, by on_link_down(). What the peer writes into shared memory is checked; nonsense ends the link.
 // See         docs/shm.md
@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
+#include "copy/copy_engine.h"
 #include "progress/ticks.h"
 #include "stats/counters.h"
 #include "sync/lock.h"
@@ -37,7 +38,7 @@ namespace linnet::shm {
 
 class ShmTransport final : public Transport {
 public:
-    ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept;
+    ShmTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats, CopyEngine& copy) noexcept;
     ~ShmTransport() override;
 
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
@@ -138,6 +139,7 @@ private:
     Log& log_;
     Counters& rx_counters_;   // token holder
     Counters& tx_counters_;   // any thread
+    CopyEngine& copy_;
     TransportSink* sink_{nullptr};
 
     // Constant after open().

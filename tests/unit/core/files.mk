@@ -6,6 +6,7 @@ test_programs += unit_core_test
 single_threaded_programs += unit_core_test
 unit_core_test_SOURCES = \
     support/stats_page_of.h \
+    unit/core/copy_choice_test.cc \
     unit/core/path_profile_test.cc \
     unit/core/stats_publisher_test.cc \
     unit/core/transport_table_test.cc

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "copy/cpu_copy_engine.h"
 #include "support/test_log.h"
 #include "sys/system_clock.h"
 
@@ -29,7 +30,8 @@ TEST(TransportTable, EachRowMakesTheTransportThatItNames)
     const Settings settings;
     const SystemClock clock;
     Stats stats;
-    const TransportEnv env{settings, clock, testing::test_log(), stats};
+    CpuCopyEngine copy{SIZE_MAX};
+    const TransportEnv env{settings, clock, testing::test_log(), stats, copy};
     for (const TransportRow& row : transport_table()) {
         const auto transport = row.make(env);
         ASSERT_NE(transport, nullptr) << row.name;
