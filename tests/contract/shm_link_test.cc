@@ -491,7 +491,8 @@ TEST(ShmLink, RubbishInTheSegmentNeverHurtsMoreThanTheLink)
 {
     std::mt19937_64 random{testing::test_seed(0x5bb1e)};
     std::uint64_t broken = 0;
-    for (int round = 0; round < 60; ++round) {
+    // With some seeds most of the rubbish falls on what nobody reads any more: those go on for longer.
+    for (int round = 0; round < 60 || (broken <= 10 && round < 180); ++round) {
         Pair pair{kind_named(round % 2 == 0 ? "Shm" : "ShmCopied")};
         ASSERT_TRUE(pair.ready());
         const LinkRole role = round % 3 == 0 ? LinkRole::kBulk : LinkRole::kLane;

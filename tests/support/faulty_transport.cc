@@ -108,6 +108,15 @@ void FaultyTransport::drop(LinkId link) noexcept
     real_->drop(link);
 }
 
+// What is owed is not said any more: the sink hears nothing from a transport that was shut down.
+void FaultyTransport::shutdown() noexcept
+{
+    real_->shutdown();
+    const std::lock_guard lock{mutex_};
+    up_.clear();
+    owed_.clear();
+}
+
 bool FaultyTransport::kill(LinkId link) noexcept
 {
     if (!happens(faults_.kill)) {

@@ -49,7 +49,7 @@ public:
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] Nanos unanswered(LinkId link) noexcept override { return real_->unanswered(link); }
     void drop(LinkId link) noexcept override;
-    void shutdown() noexcept override { real_->shutdown(); }
+    void shutdown() noexcept override;
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return real_->wait_descriptor(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
