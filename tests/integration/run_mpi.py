@@ -193,11 +193,22 @@ def transport_options(case, args):
     return options
 
 
+def told_by_silence(case, args):
+    """Settings for a death of which no launcher tells the survivors, and the seconds that these take: who waits for a message asks the peer after peer_timeout
+    (by default 10 s), and a host without the process refuses that over UDP, but not every time (presumed: icmp_ratelimit, icmp(7)); over raw Ethernet only
+    silence tells, after silence_timeout (10 minutes)."""
+    last = args.transports.split(",")[-1]
+    if last == "eth" and (case.survives or case.pair and case.fails):
+        return ["--mca", "mtl_linnet_peer_timeout", "3s", "--mca", "mtl_linnet_silence_timeout", "10s"], 10
+    if last == "udp" and case.pair and case.fails:
+        return ["--mca", "mtl_linnet_peer_timeout", "3s"], 15
+    return [], 0
+
+
 def command_of(case, args):
     ours = transport_options(case, args) + [word for pair in args.mca for word in ("--mca", *pair.split("=", 1))]
     ours += case.options.split()
-    if case.survives and args.transports.split(",")[-1] == "eth":   # nobody tells of a death there but silence, of which the default is ten minutes
-        ours += ["--mca", "mtl_linnet_peer_timeout", "3s", "--mca", "mtl_linnet_silence_timeout", "10s"]
+    ours += told_by_silence(case, args)[0]
     program = [str(args.build / case.program), *case.arguments.split()]
     if args.lab:
         hosts = args.hosts
@@ -229,7 +240,7 @@ def pair_of(case, args, meet):
     for host, role in enumerate(("accept", "connect")):
         yield [*on_host(args, host), args.mpirun, *meet, "-np", str(case.ranks + host), "--oversubscribe", "--bind-to", "none",
                *transport_options(case, args), *[word for pair in args.mca for word in ("--mca", *pair.split("=", 1))], *case.options.split(),
-               str(args.build / case.program), role, str(port), *case.arguments.split()]
+               *told_by_silence(case, args)[0], str(args.build / case.program), role, str(port), *case.arguments.split()]
 
 
 def environment_of(args, case):
@@ -399,7 +410,7 @@ def run_once(case, args, log):
         wrong = f"mpirun ended with {status}"
     elif not re.search(case.expect or rf"^ok {case.program}", text, re.MULTILINE):
         wrong = f"it did not say {case.expect or 'ok'}"
-    elif case.within and (not died or took - taken > case.within * args.patience):
+    elif case.within and (not died or took - taken > case.within * args.patience + told_by_silence(case, args)[1]):
         wrong = f"over {took:.1f} s after the death, of which the hypervisor took {taken:.1f} s" if died else "nobody died"
     elif died:
         wrong = leftovers.of(lambda: leftovers.processes(args.build / case.program), files_before)
