@@ -142,10 +142,10 @@ TEST(LinnetFence, HoldsBackInOrderAndForItsPeerAlone)
             const auto out = pattern(kLong, 5);
             char in = 0;
             std::uint64_t numbers[2] = {0, 1};
+            const std::string text = "first";   // the provider's until its completion
             {
                 const Stopped peer{second};
                 EXPECT_EQ(fi_write(n.ep, out.data(), kLong, nullptr, n.peer, there.at(0), there.key, nullptr), 0);
-                const std::string text = "first";
                 const iovec pieces[2] = {{const_cast<char*>(text.data()), 2}, {const_cast<char*>(text.data()) + 2, 3}};
                 fi_msg_tagged m{};
                 m.msg_iov = pieces;
