@@ -56,7 +56,7 @@ CpuSet process_affinity() noexcept { return affinity_of(::getpid()); }
 
 CpuSet thread_affinity() noexcept { return affinity_of(0); }
 
-bool set_thread_affinity(const CpuSet& cpus) noexcept
+bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread) noexcept
 {
     cpu_set_t set;
     static_assert(CPU_SETSIZE == CpuSet::kCpus);
@@ -66,7 +66,7 @@ bool set_thread_affinity(const CpuSet& cpus) noexcept
             CPU_SET(cpu, &set);
         }
     }
-    return ::sched_setaffinity(0, sizeof set, &set) == 0;
+    return ::sched_setaffinity(static_cast<::pid_t>(thread), sizeof set, &set) == 0;
 }
 
 }   // namespace linnet

@@ -83,8 +83,8 @@ private:
 // one by one pins this one too. Processors online when the kernel does not say. One system call.
 [[nodiscard]] CpuSet process_affinity() noexcept;
 
-// Of the calling thread. False: the kernel refused (none of them is usable), nothing changed.
-bool set_thread_affinity(const CpuSet& cpus) noexcept;
+// Of the calling thread, or of the one of this process with that thread_id(). False: the kernel refused (none of them is usable), nothing changed.
+bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread = 0) noexcept;
 [[nodiscard]] CpuSet thread_affinity() noexcept;
 
 }   // namespace linnet

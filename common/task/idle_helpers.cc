@@ -77,9 +77,22 @@ void IdleHelpers::call(unsigned n) noexcept
             helper.called_at.store(now, std::memory_order_relaxed);
         }
         if (helper.word.fetch_or(kCalled, std::memory_order_acq_rel) == kAsleep) {
-            futex_wake(helper.word);
+            wake(helper);
         }
     }
+}
+
+// A thread of the class SCHED_IDLE that is woken where somebody computes stays there, unless the scheduler knows of an idle core; in virtual machines it often
+// does not. Here it would wait for the very core that its caller keeps busy with the rest of the copy. So it is woken on another one. Up, it may go anywhere
+// again, since the core of a caller who waits for it is free.
+void IdleHelpers::wake(Helper& helper) noexcept
+{
+    CpuSet elsewhere = process_affinity();
+    elsewhere.remove(current_cpu());
+    if (const std::uint32_t id = helper.id.load(std::memory_order_relaxed); id != 0 && !elsewhere.empty() && set_thread_affinity(elsewhere, id)) {
+        helper.kept_off.store(true, std::memory_order_release);
+    }
+    futex_wake(helper.word);
 }
 
 // Keeps callers away for a while, longer each time. What is found out meanwhile, by another helper or about a call before it, belongs to the same disturbance.
@@ -146,6 +159,7 @@ void IdleHelpers::entry(void* helper) noexcept
 void IdleHelpers::live(Helper& me) noexcept
 {
     me.cpus = thread_affinity();
+    me.id.store(thread_id(), std::memory_order_relaxed);
     while (!stopping_.load(std::memory_order_seq_cst)) {
         if ((me.word.exchange(kAsleep, std::memory_order_acq_rel) & kCalled) == 0) {
             while (me.word.load(std::memory_order_acquire) == kAsleep) {
@@ -186,7 +200,7 @@ void IdleHelpers::work(Helper& me) noexcept
 void IdleHelpers::look_at_affinity(Helper& me) noexcept
 {
     const CpuSet cpus = process_affinity();
-    if (cpus == me.cpus) {
+    if (!me.kept_off.exchange(false, std::memory_order_acquire) && cpus == me.cpus) {
         return;
     }
     if (set_thread_affinity(cpus)) {

@@ -72,10 +72,13 @@ private:
         IdleHelpers* all{nullptr};
         unsigned index{0};
         CpuSet cpus;       // its affinity; the helper's own
+        std::atomic<std::uint32_t> id{0};         // of its thread; 0: not up yet
+        std::atomic<bool> kept_off{false};        // a caller has changed its affinity: see wake()
         Thread thread;
     };
 
     static void entry(void* helper) noexcept;
+    void wake(Helper& helper) noexcept;
     void live(Helper& me) noexcept;
     void work(Helper& me) noexcept;
     void look_at_affinity(Helper& me) noexcept;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -142,6 +143,51 @@ TEST_F(IdleHelpersTest, HelperIsOfTheIdleClass)
 }
 
 // ---- keeping still ----
+
+// Its caller goes on computing where it called. A helper that were woken there, where it was before, would wait for that core.
+TEST_F(IdleHelpersTest, CalledHelperWakesOnAnotherCoreThanItsCallersAndMayThenGoAnywhere)
+{
+    struct Place : Task {
+        Place() : Task{TaskKind::kCopy, &Place::body} {}
+        static TaskResult body(Task& self, std::uint32_t) noexcept
+        {
+            auto& me = static_cast<Place&>(self);
+            me.cpu = current_cpu();
+            me.may_go = thread_affinity();
+            me.done.store(true, std::memory_order_release);
+            return TaskResult::kDone;
+        }
+        unsigned cpu{0};
+        CpuSet may_go;
+        std::atomic<bool> done{false};
+    };
+    NEEDS_TWO_PROCESSORS();
+    const CpuSet all = process_affinity();
+    const unsigned first = all.first();
+    CpuSet rest = all;
+    rest.remove(first);
+    const std::array cores{first, rest.first()};
+    make(1);
+    constexpr unsigned kRounds = 20;
+    unsigned elsewhere = 0;
+    for (unsigned i = 0; i <= kRounds; ++i) {
+        std::thread caller{[&] {
+            const unsigned here = cores[i % cores.size()];
+            ASSERT_TRUE(set_thread_affinity(CpuSet::range(here, 1)));
+            Place task;
+            ASSERT_TRUE(tree.push(task, {kMachineQueue, 1, true}));
+            helpers->call(1);
+            for (const TimePoint until = monotonic_now() + 10s; !task.done.load(std::memory_order_acquire) && monotonic_now() < until;) {
+            }
+            ASSERT_TRUE(task.done.load(std::memory_order_acquire));
+            EXPECT_EQ(task.may_go.text(), all.text()) << "round " << i;
+            elsewhere += i != 0 && task.cpu != here ? 1 : 0;   // the first call starts it
+        }};
+        caller.join();
+        std::this_thread::sleep_for(5ms);   // until it sleeps
+    }
+    EXPECT_GE(elsewhere, kRounds * 3 / 4) << "times of " << kRounds;
+}
 
 TEST_F(IdleHelpersTest, RanksThatFillTheMachineLeaveNoCoreForHelpers)
 {
