@@ -13,6 +13,7 @@ contract_test_SOURCES = \
     contract/shm_link_test.cc \
     contract/tcp_link_test.cc \
     contract/transport_contract_test.cc \
+    contract/udp_cut_test.cc \
     contract/udp_port_test.cc \
     support/faulty_port.cc \
     support/faulty_port.h \
@@ -21,6 +22,8 @@ contract_test_SOURCES = \
     support/net_namespace.cc \
     support/net_namespace.h \
     support/sim_port.h
+# udp_cut_test.cc stands between UdpPort and the system.
+contract_test_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=_ZN6linnet8udp_sendEiSt4spanIKNS_9UdpRunOutELm18446744073709551615EE
 contract_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet-transport-loopback.la \
     $(top_builddir)/common/liblinnet-transport-shm.la $(top_builddir)/common/liblinnet-transport-tcp.la \
     $(top_builddir)/common/liblinnet-transport-eth.la $(libs_transport_udp)

@@ -191,7 +191,8 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
     } else if (queue_is_full(sent.error)) {
         refused = true;
     } else if (failed.frames > 1 && cannot_cut(sent.error)) {
-        if (b.socket->cuts.exchange(false, std::memory_order_relaxed)) {
+        b.socket->cuts.store(false, std::memory_order_relaxed);
+        if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {
             LINNET_LOG(log_, kInfo, "udp: the kernel refused to cut datagrams apart (%s, errno %d): they go one by one", errno_text(sent.error), sent.error);
         }
     } else if (!survives(*b.socket, failed.to, sent.error)) {

@@ -144,6 +144,8 @@ private:
     unsigned gap_{1};       // passes between two questions
     Ticks asked_{0};        // epoll, last, without hot sockets
 
+    std::atomic<bool> told_uncut_{false};   // the log knows that the kernel cuts no more; each socket learns it by itself
+
     mutable Mutex evidence_lock_;
     std::vector<frames::Evidence> evidence_ LINNET_GUARDED_BY(evidence_lock_);
     std::atomic<bool> has_evidence_{false};   // relaxed: a hint, found on one of the next passes

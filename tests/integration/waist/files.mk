@@ -9,6 +9,7 @@ integration_waist_test_SOURCES = \
     integration/waist/counters_test.cc \
     integration/waist/ending_test.cc \
     integration/waist/messages_test.cc \
+    integration/waist/narrow_test.cc \
     integration/waist/networks_test.cc \
     integration/waist/onesided_test.cc \
     integration/waist/path_test.cc \

@@ -89,6 +89,7 @@ protected:
     void pass(Patience& patience)
     {
         for (const unsigned host : {0u, 1u}) {
+            const NamespacePair::Scope there{*hosts_, host};
             patience.saw(ends_[host]->progress());
         }
     }
@@ -103,6 +104,7 @@ protected:
             std::array<std::vector<unsigned char>, 2> in{std::vector<unsigned char>(bytes), std::vector<unsigned char>(bytes)};
             std::array<Op, 4> ops;
             for (const unsigned host : {0u, 1u}) {
+                const NamespacePair::Scope there{*hosts_, host};
                 ASSERT_GE(ends_[host]->recv(ops[host], peer_[host], 7, contiguous(in[host].data(), bytes)), 0);
                 ASSERT_GE(ends_[host]->send(ops[2 + host], peer_[host], 7, contiguous(out[host].data(), bytes)), 0);
             }

@@ -9,11 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,13 @@ public:
     }
     void expect_complaints() { complaints_expected_ = true; }
     [[nodiscard]] const std::string& complaints() const { return complaints_; }
+    // How many lines that it logged, of any level, say this.
+    [[nodiscard]] std::size_t said(const std::string& words)
+    {
+        const std::lock_guard guard{lines_lock_};
+        const auto says = [&words](const std::string& line) { return line.find(words) != std::string::npos; };
+        return static_cast<std::size_t>(std::count_if(lines_.begin(), lines_.end(), says));
+    }
 
     [[nodiscard]] linnet_name_t name() const
     {
@@ -140,13 +149,20 @@ public:
 private:
     static void on_log(void* arg, linnet_log_level_t level, const char* line) noexcept
     {
+        auto& self = *static_cast<Endpoint*>(arg);
+        {
+            const std::lock_guard guard{self.lines_lock_};
+            self.lines_.emplace_back(line);
+        }
         if (level <= LINNET_LOG_WARN) {
-            auto& text = static_cast<Endpoint*>(arg)->complaints_;
+            auto& text = self.complaints_;
             text += line;
             text += '\n';
         }
     }
     linnet_context_t* context_{nullptr};
+    std::mutex lines_lock_;
+    std::vector<std::string> lines_;
     std::string complaints_;
     bool complaints_expected_{false};
 };
