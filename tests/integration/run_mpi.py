@@ -39,6 +39,7 @@ class Case:
     memory: int = 0           # GiB that must be free here, else it is skipped
     options: str = ""         # further mpirun options
     environment: str = ""     # NAME=VALUE
+    before: str = ""          # a command that starts the program
     expect: str = ""          # what the output must say, a regular expression; default: rank 0's "ok PROGRAM"
     chosen: bool = True       # False: Linnet is there to be chosen, and Open MPI chooses by itself
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
@@ -53,9 +54,11 @@ class Case:
 
     @property
     def name(self):
-        words = [self.program, self.arguments, f"on {self.ranks}", "and as many plus one" if self.pair else "", self.options, self.environment, "" if self.chosen else "no pml named"]
+        words = [self.program, self.arguments, f"on {self.ranks}", "and as many plus one" if self.pair else "", self.options, self.environment, self.before, "" if self.chosen else "no pml named"]
         return " ".join(word for word in words if word)
 
+
+SKIPPED = r"eth: skipped, no interface can be used: eth0: "
 
 CASES = [
     Case("modes", seconds=300, only="linnet,ofi"),
@@ -133,6 +136,12 @@ CASES = [
     *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
       for program, ranks in (("probes", 2), ("collectives", 4))),
+    # Raw Ethernet is named, and the processes may not open packet sockets: each says so, once, and what gives it to them; the next transport carries the job.
+    *(Case(program, only="linnet", apart=True, tcp=True, before="setpriv --bounding-set=-net_raw --inh-caps=-net_raw",
+           options=f"--mca mtl_linnet_transports eth,{left} -x LINNET_LOG_LEVEL=debug",
+           expect=rf"(?s)\A(?=(?:.*{SKIPPED}[^\n]*CAP_NET_RAW: setcap cap_net_raw\+ep){{2}})(?!(?:.*{SKIPPED}){{3}})"
+                  rf"(?!.*eth: lane link [^\n]* is up)(?=.*{left}: lane link [^\n]* is up)(?=.*ok {program})")
+      for program, left in (("probes", "udp"), ("ordering", "tcp"))),
     # What cannot work is said before the job begins.
     Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", tcp=True, fails=True, expect=r"net_include", seconds=60),
@@ -209,7 +218,7 @@ def command_of(case, args):
     ours = transport_options(case, args) + [word for pair in args.mca for word in ("--mca", *pair.split("=", 1))]
     ours += case.options.split()
     ours += told_by_silence(case, args)[0]
-    program = [str(args.build / case.program), *case.arguments.split()]
+    program = [*case.before.split(), str(args.build / case.program), *case.arguments.split()]
     if args.lab:
         hosts = args.hosts
         return [str(LAB), "mpirun", "-n", args.lab, "--ppn", str(case.slots or -(-case.ranks // hosts)), "-np", str(case.ranks), "--map-by", "node", *ours,

@@ -13,6 +13,7 @@ integration_waist_test_SOURCES = \
     integration/waist/networks_test.cc \
     integration/waist/onesided_test.cc \
     integration/waist/path_test.cc \
+    integration/waist/privilege_test.cc \
     integration/waist/provider_like_test.cc \
     integration/waist/replay_test.cc \
     integration/waist/stats_page_test.cc \
