@@ -11,14 +11,14 @@ namespace linnet {
 
 class TaskCopyEngine final : public CopyEngine {
 public:
-    // Borrows tree and helpers. Without useful helpers, and for pieces below `worthwhile` bytes (half of that out of another process), submit() copies at once.
+    // Borrows tree and helpers. Without useful helpers, and for pieces below `worthwhile` bytes, submit() copies at once.
     TaskCopyEngine(TaskTree& tree, IdleHelpers& helpers, std::size_t past_cache_from, std::size_t worthwhile = kWorthwhile) noexcept
         : tree_{tree}, helpers_{helpers}, past_cache_from_{past_cache_from}, worthwhile_{worthwhile}
     {
     }
 
-    // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one. Out of
-    // another process half as much is enough, since a core is slower at that. Measured by bench/micro/copy_bench: docs/copies.md.
+    // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one. Measured
+    // by bench/micro/copy_bench: docs/copies.md. Out of another process 1 MiB did not pay in an MPI job.
     static constexpr std::size_t kWorthwhile = 2 * 1024 * 1024;
 
     [[nodiscard]] const char* name() const noexcept override { return "tasks"; }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sys/error.h"
 #include "transport/shm/shm_transport.h"
 
 namespace linnet::shm {
@@ -227,13 +228,16 @@ Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address,
     CopyJob job{bytes};
     CopyPiece piece;
     copy_.submit(job, piece, to, CopySource::of(link.process, address), bytes);
-    const Status copied = copy_.wait(job);
+    int error = 0;
+    if (copy_.wait(job) != Status::kOk) {
+        error = link.process.read(to, address, bytes).error;   // an engine says that it could not; the same once more says why, or has the bytes
+    }
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
     if (closed.load(std::memory_order_seq_cst) != 0 || !link.process.alive()) {
         return Status::kPeerDown;
     }
-    if (copied != Status::kOk) {
-        LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u, which is alive", bytes, link.process.pid());
+    if (error != 0) {
+        LINNET_LOG(log_, kDebug, "shm: cannot read %zu bytes of process %u: %s", bytes, link.process.pid(), errno_text(error));
         return Status::kIo;
     }
     moved_ += bytes;
