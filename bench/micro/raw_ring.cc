@@ -81,7 +81,7 @@ public:
             if (tx_.begin == nullptr) {
                 send_frame(0, now);
             } else {
-                put_frame(now);
+                put_frame(0, now);
                 if (bytes.empty() || ++in_row % kRow == 0)
                     kick();
             }
@@ -169,12 +169,13 @@ private:
             tx_.begin = tx_.at = rx_.begin + kRingBytes;
     }
 
-    // Into the transmit ring, for the next kick(). (packet_mmap(7): the frame lies behind the header.)
-    void put_frame(std::span<const std::byte> payload)
+    // Into the transmit ring, for the next kick(). (The kernel's packet_mmap.rst: the frame lies behind the header.)
+    void put_frame(std::uint16_t hello, std::span<const std::byte> payload)
     {
-        while (tx_.status().load(std::memory_order_acquire) != TP_STATUS_AVAILABLE)
-            kick();
-        out_.hello = 0;
+        for (std::uint32_t status; (status = tx_.status().load(std::memory_order_acquire)) != TP_STATUS_AVAILABLE; kick())
+            if ((status & TP_STATUS_WRONG_FORMAT) != 0)
+                raw::fail("the kernel does not take a frame of the transmit ring");
+        out_.hello = hello;
         out_.bytes = static_cast<std::uint16_t>(payload.size());
         auto& record = *reinterpret_cast<tpacket2_hdr*>(tx_.at);
         std::byte* const frame = tx_.at + TPACKET2_HDRLEN - sizeof(sockaddr_ll);
@@ -205,6 +206,10 @@ private:
 
     void send_frame(std::uint16_t hello, std::span<const std::byte> payload)
     {
+        if (tx_.begin != nullptr) {   // a socket with such a ring sends nothing else
+            put_frame(hello, payload);
+            return kick();
+        }
         out_.hello = hello;
         out_.bytes = static_cast<std::uint16_t>(payload.size());
         ssize_t sent;
