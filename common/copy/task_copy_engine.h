@@ -17,8 +17,8 @@ public:
     {
     }
 
-    // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one. Measured
-    // by bench/micro/copy_bench: docs/copies.md. Out of another process 1 MiB did not pay in an MPI job.
+    // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one.
+    // Measured by bench/micro/copy_bench: docs/copies.md. Out of another process 1 MiB did not pay in an MPI job.
     static constexpr std::size_t kWorthwhile = 2 * 1024 * 1024;
 
     [[nodiscard]] const char* name() const noexcept override { return "tasks"; }

@@ -17,6 +17,7 @@ integration_waist_test_SOURCES = \
     integration/waist/provider_like_test.cc \
     integration/waist/replay_test.cc \
     integration/waist/stats_page_test.cc \
+    integration/waist/two_hosts.h \
     integration/waist/waist.h \
     support/net_namespace.cc \
     support/net_namespace.h \

@@ -9,31 +9,13 @@
 #include <sstream>
 #include <string>
 
-#include "integration/waist/waist.h"
-#include "support/net_namespace.h"
-#include "support/patience.h"
+#include "integration/waist/two_hosts.h"
 
 namespace linnet::testing {
 namespace {
 
-class NarrowPath : public ::testing::Test {
+class NarrowPath : public TwoHosts {
 protected:
-    void SetUp() override
-    {
-        std::string why;
-        hosts_ = NamespacePair::make(why);
-        if (hosts_ == nullptr) {
-            GTEST_SKIP() << why;
-        }
-        for (const unsigned host : {0u, 1u}) {
-            const NamespacePair::Scope there{*hosts_, host};
-            ends_[host] = std::make_unique<Endpoint>(std::vector<linnet_setting_t>{{"net_include", ""}, {"transports", "udp"}});
-        }
-        for (const unsigned host : {0u, 1u}) {
-            const linnet_name_t name = ends_[1 - host]->name();
-            ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
-        }
-    }
     // Datagrams of a host that its kernel sent in fragments.
     [[nodiscard]] unsigned long fragmented(unsigned host) const
     {
@@ -72,10 +54,7 @@ protected:
             bool told = bytes < 1'000'000;
             while (!std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); })) {
                 ASSERT_LT(std::chrono::steady_clock::now(), end) << bytes << " bytes";
-                for (const unsigned host : {0u, 1u}) {
-                    const NamespacePair::Scope there{*hosts_, host};
-                    patience.saw(ends_[host]->progress());
-                }
+                pass(patience);
                 if (!told && ends_[0]->counter("udp_tx_bytes") - sent > 1'000'000) {
                     told = true;
                     after();
@@ -93,15 +72,13 @@ protected:
         return static_cast<double>(ends_[host]->counter("flow_frames_out") - frames) / static_cast<double>(ends_[host]->counter("udp_tx_calls") - calls);
     }
 
-    std::unique_ptr<NamespacePair> hosts_;
-    std::unique_ptr<Endpoint> ends_[2];
-    linnet_peer_t peer_[2]{};
     unsigned seed_{0};
 };
 
 TEST_F(NarrowPath, RouteThatNarrowsInMidRunLosesNothing)
 {
     constexpr const char* kRefused = "refused to cut datagrams apart";
+    ASSERT_NO_FATAL_FAILURE(open({{"net_include", ""}, {"transports", "udp"}}));
     exchange([] {});
     ASSERT_FALSE(HasFatalFailure());
     ASSERT_GT(frames_of_a_call(0, 0, 0), 4) << "this kernel cuts";

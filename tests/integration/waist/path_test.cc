@@ -10,23 +10,20 @@
 #include <string_view>
 
 #include "capi/linnet_rma.h"
-#include "integration/waist/waist.h"
-#include "support/net_namespace.h"
-#include "support/patience.h"
+#include "integration/waist/two_hosts.h"
 
 namespace linnet::testing {
 namespace {
 
 constexpr std::size_t kMessage = 1 << 20;
 
-class Paths : public ::testing::Test {
+class Paths : public TwoHosts {
 protected:
     void SetUp() override
     {
-        std::string why;
-        hosts_ = NamespacePair::make(why);
-        if (hosts_ == nullptr) {
-            GTEST_SKIP() << why;
+        TwoHosts::SetUp();
+        if (IsSkipped()) {
+            return;
         }
         const bool shaped = tc("qdisc add dev eth0 root handle 1: htb default 10") &&
                             tc("class add dev eth0 parent 1: classid 1:10 htb rate 1gbit quantum 60000") &&
@@ -34,15 +31,6 @@ protected:
                             tc("filter add dev eth0 parent 1: protocol ip u32 match ip protocol 17 0xff flowid 1:20");
         if (!shaped) {
             GTEST_SKIP() << "tc(8) cannot shape traffic by protocol here";
-        }
-    }
-    void TearDown() override
-    {
-        for (const unsigned host : {1u, 0u}) {
-            if (ends_[host] != nullptr) {
-                const NamespacePair::Scope there{*hosts_, host};
-                ends_[host].reset();
-            }
         }
     }
     bool tc(const std::string& arguments)
@@ -63,15 +51,7 @@ protected:
         if (!chosen) {
             settings.push_back({"transports", "udp,tcp"});
         }
-        for (const unsigned host : {0u, 1u}) {
-            const NamespacePair::Scope there{*hosts_, host};
-            ends_[host] = std::make_unique<Endpoint>(settings);
-        }
-        for (const unsigned host : {0u, 1u}) {
-            const linnet_name_t name = ends_[1 - host]->name();
-            const NamespacePair::Scope there{*hosts_, host};
-            ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
-        }
+        TwoHosts::open(settings);
     }
     bool over(const Op& op)
     {
@@ -81,10 +61,7 @@ protected:
             if (std::chrono::steady_clock::now() > end) {
                 return false;
             }
-            for (const unsigned host : {0u, 1u}) {
-                const NamespacePair::Scope there{*hosts_, host};
-                patience.saw(ends_[host]->progress());
-            }
+            pass(patience);
         }
         return true;
     }
@@ -146,9 +123,6 @@ protected:
         return true;
     }
 
-    std::unique_ptr<NamespacePair> hosts_;
-    std::unique_ptr<Endpoint> ends_[2];
-    linnet_peer_t peer_[2]{};
     std::uint64_t number_{0};
     std::vector<unsigned char> out_ = pattern(kMessage);
     std::vector<unsigned char> in_ = std::vector<unsigned char>(kMessage);

@@ -14,9 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "integration/waist/waist.h"
-#include "support/net_namespace.h"
-#include "support/patience.h"
+#include "integration/waist/two_hosts.h"
 
 namespace linnet::testing {
 namespace {
@@ -43,12 +41,12 @@ struct Chosen {
 };
 void PrintTo(const Chosen& c, std::ostream* out) { *out << c.name; }   // NOLINT: GoogleTest's name
 
-class WithoutRawSockets : public ::testing::TestWithParam<Chosen> {
+class WithoutRawSockets : public TwoHosts, public ::testing::WithParamInterface<Chosen> {
 protected:
-    void open(const NamespacePair& hosts)
+    void open_without()
     {
         for (const unsigned host : {0u, 1u}) {
-            const NamespacePair::Scope there{hosts, host};
+            const NamespacePair::Scope there{*hosts_, host};
             ends_[host] = std::make_unique<Endpoint>(
                 std::vector<linnet_setting_t>{{"net_include", ""}, {"transports", GetParam().transports}, {"log_level", GetParam().log_level}});
             ends_[host]->expect_complaints();
@@ -56,52 +54,42 @@ protected:
         ASSERT_EQ(::socket(AF_PACKET, SOCK_RAW, 0), -1);
         ASSERT_EQ(errno, EPERM);
     }
-    void exchange(const NamespacePair& hosts, std::size_t bytes)
+    void exchange(std::size_t bytes)
     {
         const auto end = std::chrono::steady_clock::now() + 20s;
         const auto out = pattern(bytes);
         std::vector<unsigned char> in(bytes);
-        std::array<linnet_peer_t, 2> peer{};
         for (const unsigned host : {0u, 1u}) {
-            peer[host] = ends_[host]->add(*ends_[1 - host]);
+            peer_[host] = ends_[host]->add(*ends_[1 - host]);
         }
         for (const unsigned from : {0u, 1u}) {
             Op send;
             Op recv;
-            ASSERT_GE(ends_[1 - from]->recv(recv, peer[1 - from], 7, contiguous(in.data(), bytes)), 0);
-            ASSERT_GE(ends_[from]->send(send, peer[from], 7, contiguous(out.data(), bytes)), 0);
+            ASSERT_GE(ends_[1 - from]->recv(recv, peer_[1 - from], 7, contiguous(in.data(), bytes)), 0);
+            ASSERT_GE(ends_[from]->send(send, peer_[from], 7, contiguous(out.data(), bytes)), 0);
             Patience patience;
             while (!send.complete() || !recv.complete()) {
                 ASSERT_LT(std::chrono::steady_clock::now(), end);
-                for (const unsigned host : {0u, 1u}) {
-                    const NamespacePair::Scope there{hosts, host};
-                    patience.saw(ends_[host]->progress());
-                }
+                pass(patience);
             }
             ASSERT_EQ(recv.status(), LINNET_OK);
             ASSERT_EQ(in, out);
             std::fill(in.begin(), in.end(), static_cast<unsigned char>(0));
         }
     }
-    std::unique_ptr<Endpoint> ends_[2];
 };
 
 TEST_P(WithoutRawSockets, OneLineTellsWhatIsMissingAndTheNextTransportCarriesTheMessages)
 {
-    std::string why;
-    const auto hosts = NamespacePair::make(why);
-    if (hosts == nullptr) {
-        GTEST_SKIP() << why;
-    }
     std::thread{[&] {
         ASSERT_TRUE(give_up_raw_sockets());
-        open(*hosts);
+        open_without();
     }}.join();
     if (HasFatalFailure()) {
         return;
     }
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20}) {
-        exchange(*hosts, bytes);
+        exchange(bytes);
     }
     for (const auto& end : ends_) {
         EXPECT_EQ(end->said("eth: skipped, no interface can be used"), 1u);

@@ -17,9 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "integration/waist/waist.h"
-#include "support/net_namespace.h"
-#include "support/patience.h"
+#include "integration/waist/two_hosts.h"
 #include "sys/fd.h"
 #include "wire/frame.h"
 #include "wire/name.h"
@@ -52,17 +50,8 @@ Fd packet_socket(const NamespacePair& hosts, unsigned host, int protocol)
     return fd;
 }
 
-class Replay : public ::testing::TestWithParam<const char*> {
+class Replay : public TwoHosts, public ::testing::WithParamInterface<const char*> {
 protected:
-    void SetUp() override
-    {
-        std::string why;
-        hosts_ = NamespacePair::make(why);
-        if (hosts_ == nullptr) {
-            GTEST_SKIP() << why;
-        }
-    }
-    void TearDown() override { close(); }
     [[nodiscard]] bool udp() const { return std::string{GetParam()} == "udp"; }
 
     void open()
@@ -71,27 +60,7 @@ protected:
         const std::string port = std::to_string(kPort);
         const std::vector<linnet_setting_t> settings{{"net_include", ""}, {"transports", GetParam()}, {"udp_segment", "off"},
                                                      {"udp_port_min", port.c_str()}, {"udp_port_max", port.c_str()}, {"eth_ring", "4096"}};
-        for (const unsigned host : {0u, 1u}) {
-            const NamespacePair::Scope there{*hosts_, host};
-            ends_[host] = std::make_unique<Endpoint>(settings);
-        }
-        for (const unsigned host : {0u, 1u}) {
-            const linnet_name_t name = ends_[1 - host]->name();
-            ASSERT_EQ(linnet_peer_add(ends_[host]->context(), &name, &peer_[host]), LINNET_OK);
-        }
-    }
-    void close()
-    {
-        for (const unsigned host : {0u, 1u}) {
-            ends_[host].reset();
-        }
-    }
-    void pass(Patience& patience)
-    {
-        for (const unsigned host : {0u, 1u}) {
-            const NamespacePair::Scope there{*hosts_, host};
-            patience.saw(ends_[host]->progress());
-        }
+        TwoHosts::open(settings);
     }
     // Messages of all kinds both ways, each with bytes of its own; `each_pass` after every pass of polling.
     template <class F>
@@ -233,9 +202,6 @@ protected:
         }
     }
 
-    std::unique_ptr<NamespacePair> hosts_;
-    std::unique_ptr<Endpoint> ends_[2];
-    linnet_peer_t peer_[2]{};
     Fd ears_[2];
     Fd mouths_[2];
     std::vector<Recorded> recorded_;
@@ -254,7 +220,9 @@ TEST_P(Replay, FramesOfAnEarlierJobChangeNothing)
     const std::uint64_t links = counter("flow_connects");
     EXPECT_EQ(counter("flow_drop_unknown"), 0u);
     EXPECT_EQ(counter("refused_hellos"), 0u);
-    close();
+    for (const unsigned host : {0u, 1u}) {
+        close(host);
+    }
     record(recorded_);
     ASSERT_GT(recorded_.size(), 1000u);
     open();
