@@ -180,17 +180,18 @@ def summary(outcomes):
     return "\n".join(lines)
 
 
-def write_results(path, outcomes):
+def write_results(path, outcomes, label):
     """A line per case for ./check; what proves nothing is one line."""
+    label = f" ({label})" if label else ""
     nothing = [outcome for outcome in outcomes if outcome.verdict in ("neither", "not run", "listed")]
     with open(path, "a", encoding="utf-8") as table:
         for outcome in outcomes:
             if outcome.wrong:
-                print("fail", "mpich", outcome.entry.name, outcome.why.get("linnet") or "passes now: take it off the list", sep="\t", file=table)
+                print("fail", "mpich", outcome.entry.name + label, outcome.why.get("linnet") or "passes now: take it off the list", sep="\t", file=table)
             elif outcome not in nothing:
-                print("pass", "mpich", outcome.entry.name, "", sep="\t", file=table)
+                print("pass", "mpich", outcome.entry.name + label, "", sep="\t", file=table)
         if nothing:
-            print("skip", "mpich", f"{len(nothing)} entries", "listed, or do not compile or pass over the other stack either", sep="\t", file=table)
+            print("skip", "mpich", f"{len(nothing)} entries{label}", "listed, or do not compile or pass over the other stack either", sep="\t", file=table)
 
 
 def parse(argv):
@@ -207,6 +208,7 @@ def parse(argv):
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
     parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
     parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name, when it shall not choose itself")
+    parser.add_argument("--label", default="", help="said in --results with the name of each entry")
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter of Open MPI, for both stacks; may be repeated")
     parser.add_argument("--baseline", action="store_true", help="run everything over the other stack too, not only what does not pass over Linnet")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
@@ -266,7 +268,7 @@ def main(argv):
         if args.table:
             write_table(args.table, outcomes[-1:])
     if args.results:
-        write_results(args.results, outcomes)
+        write_results(args.results, outcomes, args.label)
     print(summary(outcomes))
     wrong = [outcome for outcome in outcomes if outcome.wrong]
     for outcome in wrong:

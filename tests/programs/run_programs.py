@@ -118,7 +118,8 @@ def stack_options(pml, place, args):
         return ["--mca", "pml", "ob1", "--mca", "btl", place.btl, "--mca", "mpi_yield_when_idle", "1"]
     if pml == "ofi":
         return run_mpi.transport_options(None, argparse.Namespace(pml="ofi", provider="linnet", provider_dir=args.provider_dir, top=None, transports=place.transports))
-    options = ["--mca", "pml", "cm", "--mca", "mtl", "linnet", "--mca", "mtl_linnet_transports", place.transports]
+    transports = args.transports if args.transports and place.per_host else place.transports
+    options = ["--mca", "pml", "cm", "--mca", "mtl", "linnet", "--mca", "mtl_linnet_transports", transports]
     if args.plugin_dir:
         options += ["--mca", "mca_base_component_path", f"{args.plugin_dir.resolve()}:SYSTEM_DEFAULT:USER_DEFAULT"]
     return options
@@ -315,12 +316,16 @@ def run_crowded(case, folder, args):
     return "" if min(ours) <= CROWDED_RATIO * min(theirs) else f"{said}: more than {CROWDED_RATIO} times as long", job, said
 
 
+def conditions(case, args):
+    return ", ".join(word for word in (case.pml, args.transports, args.label) if word)
+
+
 def run(case, args):
     folder = args.build / case.folder
     folder.mkdir(parents=True, exist_ok=True)
     how = run_killed if case.killed else run_watched if case.watched else run_crowded if case.crowded else run_plain
     wrong, job, said = how(case, folder, args)
-    print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({case.pml}; {said}){': ' + wrong if wrong else ''}", flush=True)
+    print(f"{'FAIL' if wrong else 'PASS'}: {case.name} ({conditions(case, args)}; {said}){': ' + wrong if wrong else ''}", flush=True)
     if wrong:
         print("".join(f"    {line}\n" for line in job.text.splitlines()[-12:]), f"    whole output: {folder / 'output.log'}", sep="", flush=True)
     return wrong
@@ -343,6 +348,8 @@ def parse(argv):
     parser.add_argument("--provider-dir", type=pathlib.Path, help="folder of liblinnet-fi.so, for --pml ofi, when it is not among libfabric's own")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="a lab of four hosts (tests/lab); without, only what runs on this machine")
+    parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name for jobs between hosts (default: shm,tcp, as far as needed)")
+    parser.add_argument("--label", default="", help="said with the name of each case")
     parser.add_argument("--top", default=shutil.which("linnet-top"), metavar="FILE", help="linnet-top, for watched jobs (default: from the path)")
     parser.add_argument("--quick", action="store_true", help="a choice that takes a minute")
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("program-tests"), help="folder for programs and output")
@@ -383,7 +390,7 @@ def main(argv):
         verdicts.append("skip" if missing else "fail" if wrong else "pass")
         if args.results:
             with open(args.results, "a", encoding="utf-8") as table:
-                print(verdicts[-1], "run_programs", f"{case.name} ({case.pml})", wrong, sep="\t", file=table)
+                print(verdicts[-1], "run_programs", f"{case.name} ({conditions(case, args)})", wrong, sep="\t", file=table)
     print(f"{verdicts.count('pass')} passed, {verdicts.count('fail')} failed, {verdicts.count('skip')} skipped")
     return 1 if "fail" in verdicts else 0 if "pass" in verdicts else SKIP
 
