@@ -3,7 +3,7 @@
 # integration: MPI programs over the installed component; make installcheck
 
 integration_scripts = integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh \
-    integration/installed_tree.sh integration/configure_table.sh integration/deaths.sh
+    integration/incast.sh integration/installed_tree.sh integration/configure_table.sh integration/deaths.sh
 integration_tests += $(integration_scripts)
 # By name only, in ./check --full.
 full_scripts = integration/demo.sh integration/long_cases.sh integration/plugin_dirs.sh
@@ -33,6 +33,7 @@ EXTRA_DIST += \
     integration/mpi/finalize.c \
     integration/mpi/flood.c \
     integration/mpi/huge.c \
+    integration/mpi/incast.c \
     integration/mpi/intercomm.c \
     integration/mpi/lazy.c \
     integration/mpi/life.c \

@@ -45,6 +45,7 @@ class Case:
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
     here: bool = False        # not in a lab: shared memory only; or children of one spawn on several hosts, which Open MPI 4.1 cannot, whatever the PML
     apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
+    crowd: bool = False       # only in a lab of as many hosts as ranks, a host each
     tcp: bool = False         # names transports itself, or waits for what only tcp says: not with --transports
     fails: bool = False       # the job must end with an error, and say what `expect` says
     slots: int = 0            # of each host of a lab; 0: as many as ranks need. More: for children
@@ -136,6 +137,8 @@ CASES = [
     *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
       for program, ranks in (("probes", 2), ("collectives", 4))),
+    # Of which incast.sh makes the labs, with ports that hold less than what is sent.
+    *(Case("incast", ranks=1 + senders, only="linnet", crowd=True, seconds=180) for senders in (4, 7)),
     # Raw Ethernet is named, and the processes may not open packet sockets: each says so, once, and what gives it to them; the next transport carries the job.
     *(Case(program, only="linnet", apart=True, tcp=True, before="setpriv --bounding-set=-net_raw --inh-caps=-net_raw",
            options=f"--mca mtl_linnet_transports eth,{left} -x LINNET_LOG_LEVEL=debug",
@@ -472,7 +475,7 @@ def parse(argv):
 
 def is_meant(case, args):
     right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
-    right_place = not (case.here and args.lab) and not (case.apart and not args.lab)
+    right_place = not (case.here and args.lab) and not (case.apart and not args.lab) and not (case.crowd and (not args.lab or args.hosts != case.ranks))
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
     right_length = args.full or args.only_full == case.full
     return right_time and right_place and right_stack and right_length and re.search(args.select, case.name)
