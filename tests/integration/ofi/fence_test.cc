@@ -92,8 +92,7 @@ class Stopped {
 public:
     explicit Stopped(const std::string& process) : process_{static_cast<pid_t>(std::stol(process))}
     {
-        EXPECT_EQ(::kill(process_, SIGSTOP), 0);
-        std::this_thread::sleep_for(20ms);
+        stop(process_);
     }
     ~Stopped() { go_on(); }
     Stopped(const Stopped&) = delete;
@@ -347,8 +346,7 @@ TEST(LinnetFence, WhatIsHeldBackEndsWithItsPeer)
             const auto out = pattern(kLong, 5);
             char in = 0;
             int contexts[2];
-            ASSERT_EQ(::kill(static_cast<pid_t>(std::stol(second)), SIGSTOP), 0);
-            std::this_thread::sleep_for(20ms);
+            ASSERT_NO_FATAL_FAILURE(stop(static_cast<pid_t>(std::stol(second))));
             EXPECT_EQ(fi_write(n.ep, out.data(), kLong, nullptr, n.peer, there.at(0), there.key, nullptr), 0);
             EXPECT_EQ(read_behind_a_fence(n, there, &in, 1, kLong - 1, &contexts[0]), 0);
             EXPECT_EQ(fi_tsend(n.ep, out.data(), 100, nullptr, n.peer, 1, &contexts[1]), 0);

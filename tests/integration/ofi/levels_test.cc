@@ -113,8 +113,7 @@ TEST(LinnetLevels, NoneButInjectionCompletesWhileThePeerIsStopped)
             send_at(n, out.data(), out.size(), FI_DELIVERY_COMPLETE, nullptr);   // they are connected
             static_cast<void>(n.next(n.tx));
             const pid_t second = static_cast<pid_t>(std::stol(other.hear()));
-            ASSERT_EQ(::kill(second, SIGSTOP), 0);
-            std::this_thread::sleep_for(20ms);
+            ASSERT_NO_FATAL_FAILURE(stop(second));
             send_at(n, out.data(), out.size(), FI_INJECT_COMPLETE, nullptr);
             static_cast<void>(n.next(n.tx));
             int context[3] = {};

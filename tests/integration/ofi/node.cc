@@ -11,14 +11,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "support/eventually.h"
 #include "support/net_namespace.h"
 #include "support/pace.h"
 
@@ -219,6 +224,27 @@ void two_processes(const Side& first, const Side& second, int second_dies_of)
         ASSERT_EQ(::waitpid(children[i], &status, 0), children[i]);
         EXPECT_EQ(status, i == 1 ? second_dies_of : 0) << "status of the " << (i == 0 ? "first" : "second") << " side";   // a signal is told as its number
     }
+}
+
+namespace {
+// The letter behind the name in brackets; proc_pid_stat(5).
+bool is_stopped(const std::filesystem::path& task)
+{
+    std::ifstream in{task / "stat"};
+    std::string text;
+    std::getline(in, text);
+    const std::size_t name_ends = text.rfind(") ");
+    return name_ends != std::string::npos && text[name_ends + 2] == 'T';
+}
+}   // namespace
+
+void stop(pid_t process)
+{
+    ASSERT_EQ(::kill(process, SIGSTOP), 0);
+    ASSERT_TRUE(testing::eventually([process] {
+        return std::ranges::all_of(std::filesystem::directory_iterator{"/proc/" + std::to_string(process) + "/task"},
+                                   [](const auto& task) { return is_stopped(task.path()); });
+    }));
 }
 
 std::vector<char> pattern(std::size_t bytes, unsigned seed)

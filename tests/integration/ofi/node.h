@@ -42,6 +42,8 @@ private:
 using Side = std::function<void(Friend&)>;
 // `second_dies_of`: the signal that the first kills the second with; 0: it ends by itself.
 void two_processes(const Side& first, const Side& second, int second_dies_of = 0);
+// Stops a process; returns when none of its threads runs any more, which a busy machine takes its time for.
+void stop(pid_t process);
 // The process of the test, in whichever of the three this is: a number that all know, and no other test that runs now has.
 [[nodiscard]] pid_t test_process();
 
