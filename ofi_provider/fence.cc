@@ -3,6 +3,7 @@
 // FI_FENCE: what an endpoint holds back.
 #include "fence.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "endpoint.h"
@@ -103,6 +104,24 @@ void Fence::resume() noexcept
     for (auto at = lines_.begin(); at != lines_.end();) {
         at = run(at->second) ? lines_.erase(at) : std::next(at);
     }
+}
+
+SendOperation* Fence::take(const void* context) noexcept
+{
+    if (context == nullptr) {
+        return nullptr;
+    }
+    const std::lock_guard guard{lock_};
+    for (auto& [peer, line] : lines_) {
+        const auto at = std::find_if(line.begin(), line.end(), [&](const Held& h) { return h.op->context == context; });
+        if (at != line.end()) {
+            SendOperation* const op = at->op;
+            line.erase(at);
+            held_.fetch_sub(1, std::memory_order_seq_cst);
+            return op;
+        }
+    }
+    return nullptr;
 }
 
 }   // namespace linnet::ofi

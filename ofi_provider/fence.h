@@ -51,6 +51,9 @@ public:
     ssize_t hold(SendOperation& op, const Posting& what) noexcept;
     // The endpoint made progress.
     void resume() noexcept;
+    // Takes one with this context out, for the caller to end; null: none waits here, or the context is null, as those of injections are. What is behind it
+    // begins with the next resume().
+    SendOperation* take(const void* context) noexcept;
 
 private:
     static constexpr std::size_t kMost = 1024;

@@ -195,13 +195,21 @@ ssize_t Endpoint::cancel(void* context) noexcept
             multis_.erase(std::remove(multis_.begin(), multis_.end(), found), multis_.end());
         } else {
             const auto held = std::find_if(held_.begin(), held_.end(), [&](const RecvOperation* op) { return op->context == context; });
-            if (held == held_.end()) {
-                return -FI_ENOENT;
+            if (held != held_.end()) {
+                found = *held;
+                held_.erase(held);
             }
-            found = *held;
-            held_.erase(held);
         }
-        start_held();
+        if (found != nullptr) {
+            start_held();
+        }
+    }
+    if (found == nullptr) {   // what has begun to be sent cannot be taken back
+        SendOperation* const send = fence_.take(context);
+        if (send != nullptr) {
+            end_send(*send, LINNET_ERR_CANCELED);
+        }
+        return send != nullptr ? FI_SUCCESS : -FI_ENOENT;
     }
     linnet_result_t canceled{};
     canceled.status = LINNET_ERR_CANCELED;

@@ -236,6 +236,50 @@ TEST(LinnetFence, ComesAgainOnlyWhenTooManyWaitAndThenAllEnd)
         });
 }
 
+TEST(LinnetFence, WhatIsHeldBackCanBeCanceled)
+{
+    with_a_peer_to_stop(
+        fenced(),
+        [](Node& n, const Where& there, Friend& other, const std::string& second) {
+            const auto out = pattern(kLong, 5);
+            char in = 0;
+            int write = 0;
+            int read = 0;
+            int sends[2] = {};
+            {
+                const Stopped peer{second};
+                EXPECT_EQ(fi_write(n.ep, out.data(), kLong, nullptr, n.peer, there.at(0), there.key, &write), 0);
+                EXPECT_EQ(read_behind_a_fence(n, there, &in, 1, kLong - 1, &read), 0);
+                EXPECT_EQ(fi_tinject(n.ep, "0", 1, n.peer, 1), 0);
+                EXPECT_EQ(fi_tsend(n.ep, "1", 1, nullptr, n.peer, 1, &sends[0]), 0);
+                EXPECT_EQ(fi_tsend(n.ep, "2", 1, nullptr, n.peer, 1, &sends[1]), 0);
+                EXPECT_EQ(fi_cancel(&n.ep->fid, &write), -FI_ENOENT) << "it has begun";
+                EXPECT_EQ(fi_cancel(&n.ep->fid, nullptr), -FI_ENOENT) << "an injection has no context";
+                for (int* const canceled : {&sends[0], &read}) {
+                    EXPECT_EQ(fi_cancel(&n.ep->fid, canceled), 0);
+                    const fi_cq_err_entry e = n.next_error(n.tx);
+                    EXPECT_EQ(e.err, FI_ECANCELED);
+                    EXPECT_EQ(e.op_context, canceled);
+                    EXPECT_EQ(fi_cancel(&n.ep->fid, canceled), -FI_ENOENT);
+                }
+            }
+            std::set<void*> ended{n.next(n.tx).op_context};
+            ended.insert(n.next(n.tx).op_context);
+            EXPECT_EQ(ended, (std::set<void*>{&write, &sends[1]}));
+            EXPECT_TRUE(n.quiet_for(20ms));
+            EXPECT_EQ(in, 0) << "nobody has read";
+            other.meet();
+        },
+        [](Node& n, const Region&) {
+            for (const char wanted : {'0', '2'}) {
+                char in = 0;
+                n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+                static_cast<void>(n.next(n.rx));
+                EXPECT_EQ(in, wanted);
+            }
+        });
+}
+
 double processor_seconds()
 {
     rusage u{};
