@@ -49,8 +49,8 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     bool told_of_death{false};    // the system says when the process of the other side is gone, and that nobody listens where it did
 };
 
-// A lane packet to send. `head` is PacketHead and kind header, already encoded. Both spans are borrowed until the packet is acknowledged or its
-// link is reported down: a transport may keep pointers to what it could not write at once.
+// A lane packet to send. `head` is PacketHead and kind header, already encoded, and what of the payload was packed behind them; `payload` is the rest. Both
+// spans are borrowed until the packet is acknowledged or its link is reported down: a transport may keep pointers to what it could not write at once.
 struct LanePacket {
     std::span<const std::byte> head;
     std::span<const std::byte> payload;

@@ -173,6 +173,21 @@ TEST_P(TransportContract, PacketsWithoutNumberOrKindHeaderArrive)
     expect_packets({ack, ack, ack});
 }
 
+// As those of messages that are not contiguous: all of it, or its beginning.
+TEST_P(TransportContract, PayloadThatIsPackedBehindTheHeadArrivesAsTheRestOfIt)
+{
+    const auto ends = pair->open(LinkRole::kLane);
+    std::vector<Packet> packets;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{3000}, std::size_t{16 * 1024}, std::size_t{40'000}, std::size_t{100'000}}) {
+        for (const std::size_t packed : {size, size / 2, std::size_t{1}}) {
+            packets.push_back(eager(static_cast<std::uint32_t>(packets.size() + 1), size));
+            packets.back().head_bytes += packed;
+        }
+    }
+    send_all(ends.at_a, packets, 2);
+    expect_packets(packets);
+}
+
 TEST_P(TransportContract, LandingShorterThanThePayloadGetsItsStartAndTheRestIsDiscarded)
 {
     const auto ends = pair->open(LinkRole::kLane);

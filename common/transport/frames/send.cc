@@ -17,11 +17,12 @@ bool FrameTransport::write_packet(Channel& ch, Tx& tx, const LanePacket& packet,
     if (packet.head.size() + packet.payload.size() <= most) {
         return m.write_lane(tx.connection, packet.head, packet.payload);
     }
-    const std::size_t first = std::min(packet.payload.size(), most > packet.head.size() ? most - packet.head.size() : 0);
-    if (!m.write_lane(tx.connection, packet.head, packet.payload.first(first))) {
+    const std::size_t heads = std::min(packet.head.size(), most);   // a packed payload lies behind it
+    const std::size_t first = std::min(packet.payload.size(), most - heads);
+    if (!m.write_lane(tx.connection, packet.head.first(heads), packet.payload.first(first))) {
         return false;
     }
-    tx.rest = {packet.payload.subspan(first), {}};
+    tx.rest = {packet.head.subspan(heads), packet.payload.subspan(first)};
     cut = !write_rest(ch, tx);
     return true;
 }
@@ -30,13 +31,14 @@ bool FrameTransport::write_rest(Channel& ch, Tx& tx) noexcept
 {
     flow::Machine& m = *ch.machine;
     const std::size_t most = m.lane_payload(tx.connection);
-    std::span<const std::byte>& rest = tx.rest[0];
-    while (!rest.empty()) {
-        const std::span<const std::byte> piece = rest.first(std::min(rest.size(), most));
-        if (!m.write_lane(tx.connection, piece, {})) {
-            return false;
+    for (std::span<const std::byte>& rest : tx.rest) {
+        while (!rest.empty()) {
+            const std::span<const std::byte> piece = rest.first(std::min(rest.size(), most));
+            if (!m.write_lane(tx.connection, piece, {})) {
+                return false;
+            }
+            rest = rest.subspan(piece.size());
         }
-        rest = rest.subspan(piece.size());
     }
     return true;
 }

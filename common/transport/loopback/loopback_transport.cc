@@ -24,11 +24,14 @@ constexpr TransportCaps kCaps{
     .told_of_death = true,
 };
 
-void copy_into(const Landing& landing, std::span<const std::byte> payload) noexcept
+// Returns how much of it there is room for.
+std::size_t copy_into(const Landing& landing, std::span<const std::byte> payload) noexcept
 {
-    if (const std::size_t n = std::min(landing.room, payload.size()); n != 0) {
+    const std::size_t n = std::min(landing.room, payload.size());
+    if (n != 0) {
         std::memcpy(landing.to, payload.data(), n);
     }
+    return n;
 }
 
 }   // namespace
@@ -257,10 +260,15 @@ void LoopbackTransport::deliver_lane(const Item& item, PeerId peer) noexcept
         sink_->on_packet(item.link, peer, {whole_.get(), head.size() + payload.size()});
         return;
     }
-    const Landing landing = sink_->on_packet_begin(item.link, peer, head, payload.size());
+    wire::PacketHead packet;
+    std::memcpy(&packet, head.data(), sizeof packet);
+    const std::size_t head_bytes = sizeof packet + static_cast<std::size_t>(wire::kind_header_bytes(packet.kind));
+    const std::span<const std::byte> packed = head.subspan(head_bytes);
+    const Landing landing = sink_->on_packet_begin(item.link, peer, head.first(head_bytes), packed.size() + payload.size());
     if (alive(item.link)) {
-        copy_into(landing, payload);
-        sink_->on_packet_end(item.link, peer, landing.cookie, std::min(landing.room, payload.size()), true);
+        const std::size_t landed = copy_into(landing, packed);
+        const Landing rest{landing.to + landed, landing.room - landed, landing.cookie};
+        sink_->on_packet_end(item.link, peer, landing.cookie, landed + copy_into(rest, payload), true);
     }
 }
 
@@ -271,8 +279,7 @@ void LoopbackTransport::deliver_bulk(const Item& item, PeerId peer) noexcept
         sink_->on_bulk_sent(peer, item.cookie, false);
         return;
     }
-    copy_into(landing, item.payload);
-    sink_->on_bulk_end(item.link, peer, landing.cookie, std::min(landing.room, item.payload.size()), true);
+    sink_->on_bulk_end(item.link, peer, landing.cookie, copy_into(landing, item.payload), true);
     sink_->on_bulk_sent(peer, item.cookie, true);
 }
 

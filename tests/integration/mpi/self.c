@@ -5,7 +5,7 @@
 
 static void to_self(MPI_Comm comm, int me)
 {
-    static const size_t sizes[] = {0, 1, 1000, 70000, 4 << 20};
+    static const size_t sizes[] = {0, 1, 1000, 16000, 17000, 40000, 64000, 70000, 4 << 20};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         for (int layout = 0; layout < LAYOUTS; ++layout) {
             MPI_Datatype type;
