@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -24,11 +25,19 @@ UdpSent real_udp_send(int fd, std::span<const UdpRunOut> runs) noexcept asm("__r
 UdpSent wrapped_udp_send(int fd, std::span<const UdpRunOut> runs) noexcept asm("__wrap__ZN6linnet8udp_sendEiSt4spanIKNS_9UdpRunOutELm18446744073709551615EE");
 
 namespace {
+// Senders of other cases come by here from several threads.
 struct Kernel {
-    unsigned cut{0};           // runs that were
-    unsigned refused{0};       // that were not
-    int error{0};              // why; 0: they are
-    unsigned refusals{~0u};    // so often
+    std::atomic<unsigned> cut{0};           // runs that were
+    std::atomic<unsigned> refused{0};       // that were not
+    std::atomic<int> error{0};              // why; 0: they are
+    std::atomic<unsigned> refusals{~0u};    // so often
+
+    void reset()
+    {
+        cut = refused = 0;
+        error = 0;
+        refusals = ~0u;
+    }
 };
 Kernel kernel;
 }   // namespace
@@ -67,7 +76,7 @@ class UdpCut : public ::testing::TestWithParam<Trouble> {
 protected:
     void SetUp() override
     {
-        kernel = {};
+        kernel.reset();
         const auto kind = std::find_if(plain_kinds().begin(), plain_kinds().end(), [](const Kind& k) { return std::string{k.name} == GetParam().kind; });
         ASSERT_NE(kind, plain_kinds().end());
         pair_ = std::make_unique<Pair>(*kind);
@@ -77,7 +86,7 @@ protected:
         lane_ = pair_->open(LinkRole::kLane);
         bulk_ = pair_->open(LinkRole::kBulk);
     }
-    void TearDown() override { kernel = {}; }
+    void TearDown() override { kernel.reset(); }
 
     // Long lane packets, rows of short ones, and bulk packets, both ways. All of it arrives as it was.
     void exchange()
