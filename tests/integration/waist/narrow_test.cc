@@ -8,7 +8,6 @@
 #include <memory>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "integration/waist/two_hosts.h"
 
@@ -17,13 +16,6 @@ namespace {
 
 class NarrowPath : public TwoHosts {
 protected:
-    // Each waits for the other's acknowledgement of its goodbye, and only those who close make progress.
-    void TearDown() override
-    {
-        std::thread other{[this] { close(1); }};
-        close(0);
-        other.join();
-    }
     // Datagrams of a host that its kernel sent in fragments.
     [[nodiscard]] unsigned long fragmented(unsigned host) const
     {

@@ -56,10 +56,12 @@ protected:
 
     void open()
     {
-        // What the kernel is given in one piece it would show so to who records it. A ring that holds what is lent and what nobody has asked for.
+        // What the kernel is given in one piece it would show so to who records it. A ring that holds what is lent and what nobody has asked for,
+        // and no event thread: one without a core would keep pass() from emptying it.
         const std::string port = std::to_string(kPort);
         const std::vector<linnet_setting_t> settings{{"net_include", ""}, {"transports", GetParam()}, {"udp_segment", "off"},
-                                                     {"udp_port_min", port.c_str()}, {"udp_port_max", port.c_str()}, {"eth_ring", "4096"}};
+                                                     {"udp_port_min", port.c_str()}, {"udp_port_max", port.c_str()}, {"eth_ring", "4096"},
+                                                     {"event_thread", "off"}};
         TwoHosts::open(settings);
     }
     // Messages of all kinds both ways, each with bytes of its own; `each_pass` after every pass of polling.
@@ -219,10 +221,8 @@ TEST_P(Replay, FramesOfAnEarlierJobChangeNothing)
     exchange(1, [&] { record(recorded_); });
     const std::uint64_t links = counter("flow_connects");
     EXPECT_EQ(counter("flow_drop_unknown"), 0u);
-    EXPECT_EQ(counter("refused_hellos"), 0u);
-    for (const unsigned host : {0u, 1u}) {
-        close(host);
-    }
+    EXPECT_LE(counter("refused_hellos"), links) << "but where both sides call at once, of which one yields";
+    close_both();
     record(recorded_);
     ASSERT_GT(recorded_.size(), 1000u);
     open();
@@ -260,7 +260,8 @@ TEST_P(Replay, FramesOfAnEarlierJobChangeNothing)
         pass(patience);
     }
     EXPECT_EQ(counter("flow_drop_unknown"), expected_.unknown);
-    EXPECT_EQ(counter("refused_hellos"), expected_.hellos);
+    EXPECT_GE(counter("refused_hellos"), expected_.hellos);
+    EXPECT_LE(counter("refused_hellos"), expected_.hellos + links) << "but where both sides call at once, of which one yields";
     EXPECT_EQ(counter("flow_connects"), links) << "nothing was opened again";
     EXPECT_EQ(counter("flow_accepts"), links);
     for (const char* const name : {"reconnects", "peers_lost", "protocol_errors", "flow_drop_bad_head", "flow_drop_incarnation", "flow_drop_epoch",

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "integration/waist/waist.h"
@@ -24,11 +25,7 @@ protected:
             GTEST_SKIP() << why;
         }
     }
-    void TearDown() override
-    {
-        close(1);
-        close(0);
-    }
+    void TearDown() override { close_both(); }
     // An endpoint with these settings on each host, the peer of the other.
     void open(const std::vector<linnet_setting_t>& settings)
     {
@@ -48,6 +45,13 @@ protected:
             const NamespacePair::Scope there{*hosts_, host};
             ends_[host].reset();
         }
+    }
+    // At once: each waits for the other's acknowledgement of its goodbye, and without an event thread only those who close make progress.
+    void close_both()
+    {
+        std::thread other{[this] { close(1); }};
+        close(0);
+        other.join();
     }
     // One pass of either endpoint.
     void pass(Patience& patience)
