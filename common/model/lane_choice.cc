@@ -20,19 +20,15 @@ double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const
 {
     const auto size = static_cast<double>(bytes);
     const Line& own = paths_[path].expected;
-    double least = own.at(size);
-    double asked = 0;   // the question and the answer
-    const Line* over = &own;
-    for (unsigned i = 0; i < count_; ++i) {
-        const Line& other = paths_[i].expected;
-        const double around = own.fixed_ns + other.fixed_ns + other.at(size);
-        if (i != path && other.per_byte_ns < own.per_byte_ns && around < least) {   // announced here, asked for and sent there
-            least = around;
-            asked = own.fixed_ns + other.fixed_ns;
-            over = &other;
+    const unsigned wide = paths_[path].bulk;
+    if (wide < count_ && wide != path) {
+        const Line& other = paths_[wide].expected;
+        const double asked = 2 * own.fixed_ns;   // the question and the answer
+        if (asked + other.at(size) < own.at(size)) {
+            return asked + (alone ? other.at(size) : other.per_byte_ns * size);
         }
     }
-    return alone ? asked + over->at(size) : over->per_byte_ns * size;
+    return alone ? own.at(size) : own.per_byte_ns * size;
 }
 
 bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept

@@ -38,10 +38,12 @@ public:
     unsigned add(const Line& expected) noexcept;
     // It is another line now.
     void expect(unsigned path, const Line& expected) noexcept { paths_[path].expected = expected; }
+    // Long messages of a lane on `path` are announced there and go over `other` as bulk data, where that pays. kNone or `path`, as at first: they stay.
+    void bulk_goes(unsigned path, unsigned other) noexcept { paths_[path].bulk = other; }
     [[nodiscard]] unsigned paths() const noexcept { return count_; }
 
     // A message of `bytes` was sent or has come. `alone`: the one before it went the other way, as in a ping-pong; else it is one of a row, of which only the
-    // bytes take their time. True: time to ask wanted().
+    // bytes take their time, and the question and the answer if there are such. True: time to ask wanted().
     bool message(std::uint64_t bytes, bool alone) noexcept;
     // Where the lane should be: at(), if nowhere else.
     [[nodiscard]] unsigned wanted(TimePoint now) noexcept;
@@ -57,6 +59,7 @@ public:
 private:
     struct Path {
         Line expected;
+        unsigned bulk{kNone};
         double lost_ns{0};        // by not being on it
         unsigned failures{0};     // in a row
         TimePoint due{};          // when it may be tried (again)

@@ -11,8 +11,6 @@
 namespace linnet::session {
 
 namespace {
-// A peer that lost its core is silent for less. One that computes without an event thread may be for longer: it is asked in vain.
-constexpr Nanos kAskElsewhere = std::chrono::seconds{2};
 // Shorter transfers are over before the link could have shown what it can.
 constexpr std::uint64_t kWorthTiming = 64u << 10;
 // A peer that sent bulk data so recently is a sender too, and with two senders one of them chooses.
@@ -61,8 +59,7 @@ void SessionLayer::find_paths(Session& s) noexcept
     if (lane == nullptr || !lane->transport().caps().separate_bulk || is_near(s)) {
         return;
     }
-    const LinkState& bulk = s.links_[1];
-    std::array<Port*, model::PathChoice::kMost> found{bulk.phase == LinkState::Phase::kUp ? bulk.port : lane};
+    std::array<Port*, model::PathChoice::kMost> found{bulk_port(s, lane)};
     const std::size_t count = add_others(s, LinkRole::kBulk, found);
     if (count < 2) {
         return;
@@ -94,29 +91,38 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
 
 // ---- what it means for the lane ----
 
-bool SessionLayer::bulk_elsewhere(const Session& s) const noexcept
+// With the lane. But a lane on a transport that is for lanes alone left another one for it, whose way to the peer has been proven: it opens there, unless the
+// last attempt failed.
+Port* SessionLayer::bulk_port(const Session& s, Port* lane) noexcept
 {
-    return s.lane_up() && s.links_[1].phase == LinkState::Phase::kUp && s.links_[1].port != s.links_[0].port;
+    const LinkState& bulk = s.links_[1];
+    if (bulk.phase == LinkState::Phase::kUp || bulk.phase == LinkState::Phase::kOpening) {
+        return bulk.port;
+    }
+    const bool away = lane != nullptr && lane->lane_only() && s.lane_paths_ != nullptr && s.lane_paths_->home != nullptr && bulk.failures == 0;
+    return away ? s.lane_paths_->home : lane;
 }
 
 // A lane that carries less per time than the bulk link does is left when that pays for the question and the answer, one way of each link more.
 std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
 {
-    if (!bulk_elsewhere(s)) {
+    Port* const lane = s.links_[0].port;
+    if (!s.lane_up() || bulk_port(s, lane) == lane) {
         return SIZE_MAX;
     }
-    const TransportCaps& lane = s.links_[0].port->transport().caps();
-    const TransportCaps& bulk = s.links_[1].port->transport().caps();
-    const double gain = s.links_[0].port->transport().ns_per_byte() - s.links_[1].port->transport().ns_per_byte();
-    return gain > 0 ? static_cast<std::size_t>(static_cast<double>((lane.latency + bulk.latency).count()) / gain) : SIZE_MAX;
+    const Transport& here = lane->transport();
+    const Transport& there = bulk_port(s, lane)->transport();
+    const double gain = here.ns_per_byte() - there.ns_per_byte();
+    return gain > 0 ? static_cast<std::size_t>(static_cast<double>((here.caps().latency + there.caps().latency).count()) / gain) : SIZE_MAX;
 }
 
 std::size_t SessionLayer::first_fragment(const Session& s) const noexcept
 {
-    if (bulk_elsewhere(s)) {
-        return 0;   // since it is faster there
+    Port* const lane = s.links_[0].port;
+    if (!s.lane_up()) {
+        return SIZE_MAX;
     }
-    return s.lane_up() ? s.links_[0].port->transport().caps().first_fragment : SIZE_MAX;
+    return bulk_port(s, lane) == lane ? lane->transport().caps().first_fragment : 0;   // since it is faster there
 }
 
 // ---- measuring ----
@@ -166,15 +172,22 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
     }
 }
 
+void SessionLayer::expect_lanes(const Session& s) const noexcept
+{
+    LanePaths& p = *s.lane_paths_;
+    for (unsigned i = 0; i < p.choice.paths(); ++i) {
+        p.choice.expect(i, expected_of(*p.ports[i]));
+        p.choice.bulk_goes(i, p.index_of(bulk_port(s, p.ports[i])));
+    }
+}
+
 void SessionLayer::weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept
 {
     LanePaths& p = *s.lane_paths_;
     const bool alone = p.last_was_ours != ours;
     p.last_was_ours = ours;
-    if (++p.messages % kExpectAgain == 0) {
-        for (unsigned i = 0; i < p.choice.paths(); ++i) {
-            p.choice.expect(i, expected_of(*p.ports[i]));
-        }
+    if (p.messages++ % kExpectAgain == 0) {
+        expect_lanes(s);
     }
     if (!p.choice.message(bytes, alone) || p.move.port != nullptr || !s.lane_up() || closing_.load(std::memory_order_relaxed)) {
         return;
@@ -283,6 +296,9 @@ void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexce
         find_lane_paths(s);
     } else {
         s.lane_paths_->choice.moved(s.lane_paths_->index_of(link.port), now);
+    }
+    if (s.lane_paths_ != nullptr && !link.port->lane_only()) {
+        s.lane_paths_->home = link.port;
     }
 }
 

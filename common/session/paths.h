@@ -22,6 +22,10 @@ namespace linnet::session {
 
 class Port;
 
+// Without an answer for so long, another transport is tried. A peer that lost its core is silent for less. One that computes without an event thread may be for
+// longer: it is asked in vain.
+inline constexpr Nanos kAskElsewhere = std::chrono::seconds{2};
+
 // Our attempt to open a link elsewhere, beside the one that is up.
 struct Move {
     Port* port{nullptr};          // null: there is none
@@ -45,6 +49,7 @@ struct LanePaths {
 
     model::LaneChoice choice;
     std::array<Port*, model::LaneChoice::kMost> ports{};
+    Port* home{nullptr};          // where the lane was last among the transports that are for bulk data, too; null: on none of them yet
     bool last_was_ours{false};    // the last message that was looked at
     unsigned messages{0};         // that were looked at
     Move move;

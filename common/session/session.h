@@ -90,6 +90,7 @@ struct LinkState {
     std::uint64_t heard_at_up{0};
     TimePoint up_since{};
     TimePoint retry_at{};
+    TimePoint elsewhere_until{TimePoint::max()};   // bulk, while kOpening where the lane is not: then it opens with the lane
     TimePoint give_up_at{TimePoint::max()};   // when failures become kUnreachable; max: no attempt since the last good link
 };
 

@@ -213,7 +213,7 @@ private:
     void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;
     void on_link_down(Port& port, LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept;
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
-    [[nodiscard]] bool bulk_elsewhere(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] static Port* bulk_port(const Session& s, Port* lane) noexcept LINNET_REQUIRES(s.lock);   // where it is, or would open with the lane there
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void link_failed(Session& s, const Port& port, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     // The bit of Session::was_up_over_.
@@ -244,6 +244,7 @@ private:
     template <std::size_t N>
     [[nodiscard]] std::size_t add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
+    void expect_lanes(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
     // The attempt of ours that moves this link; null: none is under way.
     [[nodiscard]] static Move* move_of(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);

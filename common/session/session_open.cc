@@ -69,7 +69,7 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
     link.rejected = link.nobody = false;
     const bool bulk = role == LinkRole::kBulk;
     for (std::size_t at = link.first_port;; ++at) {
-        Port* const port = bulk ? s.links_[0].port : port_for(s.contact_, at);
+        Port* const port = bulk ? bulk_port(s, s.links_[0].port) : port_for(s.contact_, at);
         if (port == nullptr) {
             break;
         }
@@ -85,7 +85,8 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             link.id = *id;
             link.first_port = bulk ? 0 : at;
             link.nobody = false;
-            retry_by(link.give_up_at + kGrace);
+            link.elsewhere_until = bulk && port != s.links_[0].port ? now + kAskElsewhere : TimePoint::max();
+            retry_by(std::min(link.elsewhere_until, link.give_up_at + kGrace));
             return;
         }
         link.nobody = !bulk && id.status() == Status::kUnreachable;

@@ -200,6 +200,12 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
             }
         } else if (link.phase == LinkState::Phase::kOpening && now >= link.give_up_at + kGrace) {
             over = true;
+        } else if (link.phase == LinkState::Phase::kOpening && now >= link.elsewhere_until && drop_port == nullptr) {
+            drop_port = link.port;
+            drop_id = link.id;
+            ++link.failures;
+            link.phase = LinkState::Phase::kIdle;
+            open_link(s, role);
         }
         if (over) {
             nobody = link.nobody || !link.refused.empty();
@@ -211,7 +217,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         if (link.phase == LinkState::Phase::kWaiting) {
             next = link.retry_at;
         } else if (link.phase == LinkState::Phase::kOpening) {
-            next = link.give_up_at + kGrace;
+            next = std::min(link.elsewhere_until, link.give_up_at + kGrace);
         }
     }
     if (drop_port != nullptr) {

@@ -24,6 +24,7 @@ protected:
     {
         EXPECT_EQ(choice.add(kWide), 0u);
         EXPECT_EQ(choice.add(kQuick), 1u);
+        choice.bulk_goes(1, 0);
     }
     // Messages on the lane as it is; moved where it is wanted. Returns how many of them came before the last move, or 0.
     unsigned messages(std::uint64_t bytes, unsigned count, bool alone = true)
@@ -103,11 +104,33 @@ TEST_F(LaneChoiceTest, WhatIsBestForMostOfTheTimeOfAMixtureStays)
 TEST_F(LaneChoiceTest, LongMessagesLeaveTheQuickPathForTheWideOne)
 {
     const double direct = kQuick.at(65536);
-    const double by_the_other = kQuick.fixed_ns + kWide.fixed_ns + kWide.at(65536);
+    const double by_the_other = 2 * kQuick.fixed_ns + kWide.at(65536);
     EXPECT_LT(by_the_other, direct);
     EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), by_the_other);
     EXPECT_DOUBLE_EQ(choice.cost_ns(0, 65536, true), kWide.at(65536));
-    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, false), kWide.per_byte_ns * 65536);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, false), 2 * kQuick.fixed_ns + kWide.per_byte_ns * 65536);
+}
+
+TEST_F(LaneChoiceTest, LongMessagesStayWhereBulkDataDoes)
+{
+    choice.bulk_goes(1, 1);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), kQuick.at(65536));
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, false), kQuick.per_byte_ns * 65536);
+    choice.bulk_goes(1, LaneChoice::kNone);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), kQuick.at(65536));
+}
+
+TEST_F(LaneChoiceTest, RowsOfLongMessagesBringTheLaneBackWhereverTheirBytesGo)
+{
+    for (const unsigned bulk : {0u, 1u}) {
+        now += 1s;
+        messages(8, 2000);
+        ASSERT_EQ(choice.at(), 1u);
+        choice.bulk_goes(1, bulk);
+        now += 1s;
+        messages(65536, 1000, false);
+        EXPECT_EQ(choice.at(), 0u) << "bulk data goes over path " << bulk;
+    }
 }
 
 TEST_F(LaneChoiceTest, AlternatingPhasesSoonMoveItNoMore)

@@ -418,6 +418,85 @@ TEST_F(LanesTest, LaneWhoseQuickTransportBreaksComesBackAndGoesThereAgain)
     EXPECT_TRUE(lane_on_second());
 }
 
+// ---- a lane on a transport that is for lanes alone ----
+
+class LanesAloneTest : public LanesTest {
+protected:
+    LanesAloneTest()
+    {
+        for (unsigned i = 0; i < 2; ++i) {
+            (i == 0 ? a : b)->layer.lane_only(*second[i]);
+        }
+        pingpong(8, 2000);
+        EXPECT_TRUE(lane_on_second());
+        EXPECT_EQ(bulk_links(), 0u);
+    }
+    // What a asks of the lane: the least bytes that leave it, and what of them goes with the announcement.
+    auto asked()
+    {
+        MutexLock guard{to_b->lock};
+        return std::pair{a->layer.lane_worth(*to_b), a->layer.first_fragment(*to_b)};
+    }
+};
+
+TEST_F(LanesAloneTest, BulkLinkOpensWhereTheLaneCameFrom)
+{
+    EXPECT_TRUE(push(*a));
+    EXPECT_FALSE(on_second());
+    EXPECT_TRUE(push(*b));
+    EXPECT_EQ(bulk_links(), 1u);
+    EXPECT_TRUE(lane_on_second());
+}
+
+TEST_F(LanesAloneTest, LongerMessagesLeaveTheLaneBeforeThereIsABulkLink)
+{
+    for (auto& t : second) {
+        t->expect(1200ns, 0.5);
+    }
+    const auto before = asked();
+    EXPECT_NEAR(static_cast<double>(before.first), 3200, 1) << "2 us and 1.2 us, for 1 ns a byte";
+    EXPECT_EQ(before.second, 0u);
+    EXPECT_TRUE(push(*a));
+    EXPECT_EQ(asked(), before);
+}
+
+TEST_F(LanesAloneTest, WayBackThatFailsIsLeftForTheLane)
+{
+    world.net.faults.timed_out = 1;
+    EXPECT_TRUE(push(*a));
+    EXPECT_TRUE(on_second());
+    EXPECT_EQ(bulk_links(), 1u);
+    EXPECT_EQ(asked(), (std::pair{SIZE_MAX, SIZE_MAX}));
+    EXPECT_TRUE(push(*b));
+    world.net.faults.timed_out = 0;
+}
+
+// It would have cost the peer after connect_timeout, which is 2 s here and 30 s in life.
+TEST_F(LanesAloneTest, WayBackThatHangsIsLeftForTheLane)
+{
+    world.net.faults.hang = 1;
+    static_cast<void>(push(*a));
+    run_for(2100ms);
+    EXPECT_TRUE(push(*a));
+    EXPECT_TRUE(on_second());
+    EXPECT_EQ(bulk_links(), 1u);
+    EXPECT_TRUE(push(*b));
+    world.net.faults.hang = 0;
+}
+
+TEST_F(LanesAloneTest, RowsOfLongMessagesBringTheLaneBack)
+{
+    run_for(1s);
+    for (unsigned i = 0; i < 2000 && lane_on_second(); ++i) {
+        {
+            MutexLock guard{to_b->lock};
+            a->layer.message_sent(*to_b, 65536);
+        }
+        step();
+    }
+    EXPECT_TRUE(run_until([this] { return !lane_on_second(); }));
+}
+
 // ---- a lane that is not told when the process of the other side is gone ----
 
 class SilentLanesTest : public LanesTest {
@@ -561,6 +640,10 @@ TEST(PathsUnderFaults, EndWithOneLink)
         TwoNetworks n{random()};
         for (auto& t : n.second) {
             t->expect(random() % 2 == 0 ? 1200ns : 3000ns, random() % 2 == 0 ? 0.5 : 1.0);
+        }
+        if (random() % 2 == 0) {
+            n.a->layer.lane_only(*n.second[0]);
+            n.b->layer.lane_only(*n.second[1]);
         }
         const bool silences = random() % 2 == 0;   // of a network that tells nobody of a death
         for (auto& t : n.second) {
