@@ -67,7 +67,11 @@ class ProgramTest(unittest.TestCase):
 
     def test_incast_from_three_ranks(self):
         rows, _ = self.rows("incast", "--sizes", "16K,1M", ranks=4)
-        self.assertEqual(len(rows), 4)
+        self.assertEqual({metric for metric, _ in rows}, {"incast", "longest stall"})
+        rows, _ = self.rows("incast", "--sizes", "16K,1M", "--port-mbs", "117", ranks=4)
+        self.assertEqual(len(rows), 6)
+        for size in (16384, 1048576):
+            self.assertAlmostEqual(rows[("share of the port", size)], rows[("incast", size)] / 117, places=3)
 
     def test_stream_with_two_pairs_and_fresh_buffers(self):
         self.assertEqual(len(self.rows("stream", "--sizes", "4K", "--fresh", "--arena", "16M", "--verify", ranks=4)[0]), 1)

@@ -67,10 +67,10 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("collectives", "ten collective operations at 16 B, 4 KB, 64 KB, 4 MB", "collectives",
                 lab={"hosts": "4"}, per_host=2, pin=False, seconds=3,
                 limit=400),  # ranks that spin against each other take 100 ms for one operation
-    Measurement("incast-4", "4 hosts send to one through a port of 1 Gbit/s with a buffer of 128 KB", "incast",
+    Measurement("incast-4", "4 hosts send to one through a port of 1 Gbit/s with a buffer of 128 KB", "incast", ("--port-mbs", "117"),
                 lab={"hosts": "5", "topology": "switch", "rate": "1gbit", "port-buffer": "128k", "burst": "16k"}, pin=False, seconds=3,
                 main=("incast",), peers=("btl_tcp", "linnet-udp", "linnet-eth")),
-    Measurement("incast-7", "7 hosts send to one, likewise", "incast",
+    Measurement("incast-7", "7 hosts send to one, likewise", "incast", ("--port-mbs", "117"),
                 lab={"hosts": "8", "topology": "switch", "rate": "1gbit", "port-buffer": "128k", "burst": "16k"}, pin=False, seconds=3,
                 main=("incast",), peers=("btl_tcp", "linnet-udp", "linnet-eth")),
     Measurement("rma-write", "libfabric without MPI: fi_write, until it is there", "", ("--mode", "write"), raw=("raw_fabric",), peers=("fi_tcp", "fi_linnet")),

@@ -140,7 +140,7 @@ static int parse_list(const char* list, double kilo, double out[BENCH_MAX_POINTS
 static const char usage_text[] =
     "options: --mode M --sizes 8,1K,4M --seconds S --limit S --window N --fresh --verify --arena 128M\n"
     "         --memory 1G --compute-ms T --increments 1M,10M --threads 1,2,32 --ops Bcast,Barrier\n"
-    "         --pvar-prefix P\n";
+    "         --pvar-prefix P --port-mbs 117\n";
 
 static void parse_one(bench_options* options, int letter)
 {
@@ -172,6 +172,7 @@ static void parse_one(bench_options* options, int letter)
     case 'c': options->compute_ms = parse_number(optarg, 1000); break;
     case 'o': options->ops = optarg; break;
     case 'p': options->pvar_prefix = optarg; break;
+    case 'r': options->port_mbs = parse_number(optarg, 1000); break;
     default: bench_fail("%s", usage_text);
     }
 }
@@ -186,6 +187,7 @@ static void parse_options(bench_options* options, int argc, char** argv)
         {"memory", required_argument, NULL, 'g'},     {"compute-ms", required_argument, NULL, 'c'},
         {"increments", required_argument, NULL, 'i'}, {"ops", required_argument, NULL, 'o'},
         {"threads", required_argument, NULL, 'n'},    {"pvar-prefix", required_argument, NULL, 'p'},
+        {"port-mbs", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0}};
     for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
         parse_one(options, letter);

@@ -39,6 +39,7 @@ typedef struct bench_options {
     size_t arena_bytes;              /* memory that fresh buffers walk through, for each direction */
     size_t memory_bytes;             /* a collective whose buffers need more on one rank is skipped, and says so */
     int window;                      /* messages in flight */
+    double port_mbs;                 /* 10^6 bytes of payload per second that the port before rank 0 carries; 0: not known */
     bool fresh;                      /* a new buffer for each message instead of the same one */
     bool verify;                     /* fill and check every message in full, not only the last one of a batch */
     const char* ops;                 /* collectives: comma-separated names, all when null */

@@ -7,8 +7,8 @@
 
 /*
  * One iteration is a window: rank 0 posts all its receives, tells every sender to begin, and waits for all. What it gets is MB/s (10^6 bytes) of all
- * senders together. A message that got stuck, because the port had dropped the end of it and nobody noticed, shows as a window that took longer than others:
- * the second result is by how much the longest window of all exceeded the median batch, in ms.
+ * senders together, and with --port-mbs which share that is of what the port carries. A message that got stuck, because the port had dropped the end of it and
+ * nobody noticed, shows as a window that took longer than others: the longest stall is by how much the longest window of all exceeded the median batch, in ms.
  */
 typedef struct incast {
     bench_buffer buffers;   /* rank 0: a slot for each message of a window; else one for each of its own */
@@ -97,8 +97,11 @@ int main(int argc, char** argv)
         s.longest = 0;
         bench_buffer_resize(&s.buffers, &options, size, senders * s.window);
         const bench_result result = bench_measure(&kernel, bench_ranks, options.seconds / options.size_count);
-        bench_row("incast", (double)size, "MB/s", "higher", 1e-6 * senders * s.window * (double)size / result.seconds);
-        bench_row("longest window beyond the median", (double)size, "ms", "lower", 1e3 * (s.longest > result.seconds ? s.longest - result.seconds : 0));
+        const double rate = 1e-6 * senders * s.window * (double)size / result.seconds;
+        bench_row("incast", (double)size, "MB/s", "higher", rate);
+        if (options.port_mbs > 0)
+            bench_row("share of the port", (double)size, "share", "higher", rate / options.port_mbs);
+        bench_row("longest stall", (double)size, "ms", "lower", 1e3 * (s.longest > result.seconds ? s.longest - result.seconds : 0));
     }
     bench_buffer_free(&s.buffers);
     free(s.requests);
