@@ -16,6 +16,7 @@ namespace {
 struct Options {
     bool json{false};
     bool measure{false};
+    bool serve{false};
     std::string save;
     std::string peer;
     unsigned port{0};
@@ -33,9 +34,18 @@ const NetInterface* interface_called(const HostFacts& facts, const std::string& 
     return it == facts.nics.end() ? nullptr : &it->interface;
 }
 
-// Each transport that is usable and has a way within the host.
-void measure(InfoReport& report)
+// Towards the peer, over each transport that has a way to it; without one within the host.
+void measure(InfoReport& report, const std::optional<InetAddress>& server)
 {
+    if (server) {
+        report.costs_from = "measured towards " + server->host_text();
+        for (const WayToPeer& w : report.peer->ways) {
+            if (w.usable) {
+                report.costs.push_back(measure_towards(w.transport, *server));
+            }
+        }
+        return;
+    }
     report.costs_from = "measured between two processes of this host, over shared memory and interface lo";
     for (const TransportFinding& t : report.transports) {
         if (t.usable && t.name != "eth") {
@@ -53,8 +63,9 @@ std::string save(const InfoReport& report, const std::string& file)
         return error;   // what others have put there stays
     }
     for (const PathFinding& c : report.costs) {
-        const NetInterface* const lo = c.transport == "shm" ? nullptr : interface_called(report.facts, "lo");
-        if (c.error.empty() && profile.set(core::path_key(c.transport, lo), c.cost) != Status::kOk) {
+        const std::string name = report.peer ? report.peer->interface : "lo";
+        const NetInterface* const over = c.transport == "shm" ? nullptr : interface_called(report.facts, name);
+        if (c.error.empty() && profile.set(core::path_key(c.transport, over), c.cost) != Status::kOk) {
             return file + ": there is no room for " + c.transport;
         }
     }
@@ -92,10 +103,16 @@ int run(const Options& options)
         return complain(error);
     }
     std::optional<InetAddress> peer;
+    std::optional<InetAddress> server;
     if (!options.peer.empty()) {
         peer = look_up(options.peer, static_cast<std::uint16_t>(options.port), error);
         if (!peer) {
             return complain(options.peer + ": " + error);
+        }
+        if (options.measure) {
+            server = peer;
+            server->set_port(options.port != 0 ? static_cast<std::uint16_t>(options.port) : kServePort);
+            peer->set_port(0);   // nobody needs to call it twice
         }
     }
     auto facts = read_host_facts(log);
@@ -116,7 +133,7 @@ int run(const Options& options)
         report.peer = check_peer(*peer, settings, report.transports);
     }
     if (options.measure) {
-        measure(report);
+        measure(report, server);
         error = options.save.empty() ? "" : save(report, options.save);
     } else if (!settings.text(SettingId::kPathProfile).empty()) {
         error = show_profile(report, settings.text(SettingId::kPathProfile));
@@ -126,9 +143,20 @@ int run(const Options& options)
     }
     std::printf("%s\n", (options.json ? info_json(report) : info_text(report)).c_str());
     const auto works = [](const auto& t) { return t.usable; };
-    const bool any = peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)
-                          : std::any_of(report.transports.begin(), report.transports.end(), works);
+    const bool any = server ? std::any_of(report.costs.begin(), report.costs.end(), [](const PathFinding& c) { return c.error.empty(); })
+                     : peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)
+                            : std::any_of(report.transports.begin(), report.transports.end(), works);
     return std::fflush(stdout) != 0 ? 2 : any ? 0 : 1;
+}
+
+// Only returns when it cannot serve.
+int serve(const Options& options)
+{
+    const auto port = options.port != 0 ? static_cast<std::uint16_t>(options.port) : kServePort;
+    return complain(serve_peers(port, [](const std::string& what) {
+        std::printf("%s\n", what.c_str());
+        static_cast<void>(std::fflush(stdout));
+    }));
 }
 
 }   // namespace
@@ -140,18 +168,25 @@ int main(int argc, char** argv)
     CLI::App app{"Shows which transports and interfaces Linnet can use on this host, and towards a peer; what the others lack; and which settings would help."};
     app.name("linnet-info");
     app.add_flag("-j,--json", options.json, "Print one JSON document instead of text");
-    app.add_flag("-m,--measure", options.measure, "Measure what messages cost between two processes of this host; takes some seconds");
+    app.add_flag("-m,--measure", options.measure, "Measure what messages cost, towards the peer or within this host; takes some seconds");
+    app.add_flag("--serve", options.serve, "Let others measure towards this host until interrupted; on trusted networks only");
     app.add_option("-s,--save", options.save, "Add what was measured to this profile, which the setting path_profile may name");
     app.add_option("peer", options.peer, "A host name or address: show the ways to it, too");
-    app.add_option("-p,--port", options.port, "Call this TCP port of the peer, to see whether it can be reached")->check(CLI::Range(1u, 65535u));
+    app.add_option("-p,--port", options.port,
+                   "Call this TCP port of the peer, to see whether it can be reached; or where --serve and --measure meet (27180)")
+        ->check(CLI::Range(1u, 65535u));
     CLI11_PARSE(app, argc, argv);
-    if (options.port != 0 && options.peer.empty()) {
-        std::fputs("linnet-info: --port needs a peer\n", stderr);
+    if (options.serve && (options.measure || options.json || !options.peer.empty() || !options.save.empty())) {
+        std::fputs("linnet-info: with --serve goes only --port\n", stderr);
+        return 2;
+    }
+    if (options.port != 0 && options.peer.empty() && !options.serve) {
+        std::fputs("linnet-info: --port needs a peer, or --serve\n", stderr);
         return 2;
     }
     if (!options.save.empty() && !options.measure) {
         std::fputs("linnet-info: --save needs --measure\n", stderr);
         return 2;
     }
-    return linnet::tools::run(options);
+    return options.serve ? linnet::tools::serve(options) : linnet::tools::run(options);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Two processes, a ping-pong and a row of messages for each size; the least times count.
+// Two processes, a ping-pong and a row of messages for each size; the least times count. Those of two hosts meet over TCP.
 #include "measure.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -11,12 +12,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "capi/linnet.h"
+#include "core/transport_table.h"
+#include "sys/error.h"
 #include "sys/fd.h"
+#include "sys/tcp_socket.h"
+#include "transport_check.h"
 
 namespace linnet::tools {
 namespace {
@@ -31,16 +41,19 @@ constexpr auto kTimePerSize = std::chrono::milliseconds{60};
 constexpr unsigned kLeastRounds = 30;   // on a machine whose cores are taken each of them may wait for its turn
 // Of a row the receiver takes what it is sent without asking; above this it asks, and a row is no row any more.
 constexpr std::uint64_t kLongestEager = 64 * 1024;
+constexpr const char* kWithin = "lo";   // interfaces, within a host
 
 double since(Time::time_point then) { return std::chrono::duration<double, std::nano>(Time::now() - then).count(); }
 
-// One end.
+// One end. `net_include`: the setting, or null: as the environment has it.
 class End {
 public:
-    explicit End(const std::string& transport)
+    End(const std::string& transport, const char* net_include)
     {
-        const std::array<linnet_setting_t, 4> settings{
-            {{"transports", transport.c_str()}, {"net_include", "lo"}, {"log_level", "error"}, {"stats_page", "off"}}};
+        std::vector<linnet_setting_t> settings{{"transports", transport.c_str()}, {"log_level", "error"}, {"stats_page", "off"}};
+        if (net_include != nullptr) {
+            settings.push_back({"net_include", net_include});
+        }
         linnet_open_options_t o{};
         o.size = sizeof o;
         o.settings = settings.data();
@@ -60,13 +73,14 @@ public:
     End(const End&) = delete;
     End& operator=(const End&) = delete;
 
+    bool name(linnet_name_t& own) const { return context_ != nullptr && linnet_context_name(context_, &own) == LINNET_OK; }
+    bool know(const linnet_name_t& other) { return linnet_peer_add(context_, &other, &peer_) == LINNET_OK; }
     // Exchanges names over a socket; the other side does the same.
     bool meet(int socket)
     {
         linnet_name_t own{};
         linnet_name_t other{};
-        return context_ != nullptr && linnet_context_name(context_, &own) == LINNET_OK && ::write(socket, &own, sizeof own) == sizeof own &&
-               ::read(socket, &other, sizeof other) == sizeof other && linnet_peer_add(context_, &other, &peer_) == LINNET_OK;
+        return name(own) && ::write(socket, &own, sizeof own) == sizeof own && ::read(socket, &other, sizeof other) == sizeof other && know(other);
     }
     // Until the message may be forgotten.
     bool send(std::uint64_t bits, const void* data, std::uint64_t bytes)
@@ -165,15 +179,11 @@ private:
 };
 
 // The other process: answers until it is told to stop, or nothing comes.
-void serve(const std::string& transport, int socket)
+void serve(End& end)
 {
-    End end{transport};
     std::vector<char> buffer(kLongest);
     std::uint64_t bits = 0;
     std::uint64_t bytes = 0;
-    if (!end.meet(socket)) {
-        return;
-    }
     while (end.receive(bits, buffer.data(), buffer.size(), bytes) && bits != kStop) {
         if (bits == kEcho && !end.send(kEcho, buffer.data(), bytes)) {
             return;
@@ -256,6 +266,99 @@ bool measure(End& end, PathFinding& finding)
     return true;
 }
 
+// ---- two hosts meet ----
+
+// What each tells the other first. Anybody may have sent it.
+struct Greeting {
+    static constexpr std::array<char, 8> kMagic{'l', 'n', 't', 'i', 'n', 'f', 'o', '1'};
+    std::array<char, 8> magic{kMagic};
+    std::array<char, 16> transport{};
+    std::array<char, 232> error{};   // of who serves: why it cannot
+    linnet_name_t name{};
+
+    [[nodiscard]] bool ok() const { return magic == kMagic && transport.back() == 0 && error.back() == 0; }
+    template <std::size_t N>
+    static void set(std::array<char, N>& to, const std::string& text)
+    {
+        to = {};
+        text.copy(to.data(), N - 1);
+    }
+};
+
+bool wait_for(int fd, short what, Time::time_point until)
+{
+    ::pollfd one{fd, what, 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Time::now()).count();
+    return left > 0 && ::poll(&one, 1, static_cast<int>(left)) > 0;
+}
+
+bool tell(int fd, const Greeting& g)
+{
+    const auto until = Time::now() + kPatience;
+    for (auto left = std::as_bytes(std::span{&g, 1}); !left.empty();) {
+        const iovec piece{const_cast<std::byte*>(left.data()), left.size()};
+        const IoResult r = socket_send(fd, {&piece, 1});
+        if (r.error != 0 && (!r.would_block() || !wait_for(fd, POLLOUT, until))) {
+            return false;
+        }
+        left = left.subspan(r.bytes);
+    }
+    return true;
+}
+
+bool hear(int fd, Greeting& g)
+{
+    const auto until = Time::now() + kPatience;
+    for (auto left = std::as_writable_bytes(std::span{&g, 1}); !left.empty();) {
+        const IoResult r = socket_receive(fd, left.data(), left.size());
+        if (r.error != 0 ? !r.would_block() || !wait_for(fd, POLLIN, until) : r.bytes == 0) {
+            return false;
+        }
+        left = left.subspan(r.bytes);
+    }
+    return g.ok();
+}
+
+// A connection to who serves; else `error` says why there is none.
+Fd call(const InetAddress& server, std::string& error)
+{
+    SocketOrError s = tcp_socket(server.family());
+    int code = s.error != 0 ? s.error : tcp_connect(s.fd.get(), server);
+    if (code == EINPROGRESS) {
+        code = wait_for(s.fd.get(), POLLOUT, Time::now() + kConnectPatience) ? socket_error(s.fd.get()) : ETIMEDOUT;
+    }
+    if (code != 0) {
+        error = server.text() + ": " + errno_text(code) + "; does linnet-info --serve run there?";
+        return {};
+    }
+    return std::move(s.fd);
+}
+
+// What one peer asked for. Returns its transport, for the record, or nothing: it was no peer.
+std::optional<std::string> answer(int fd)
+{
+    Greeting asked;
+    if (!hear(fd, asked)) {
+        return std::nullopt;
+    }
+    const std::string transport{asked.transport.data()};
+    const auto table = core::transport_table();
+    const bool known = std::any_of(table.begin(), table.end(), [&transport](const core::TransportRow& row) { return transport == row.name; });
+    if (!known) {
+        return std::nullopt;
+    }
+    End end{transport, nullptr};
+    Greeting reply;
+    reply.transport = asked.transport;
+    if (!end.name(reply.name) || !end.know(asked.name)) {
+        Greeting::set(reply.error, end.error().empty() ? "it does not take our name" : end.error());
+    }
+    if (tell(fd, reply) && reply.error[0] == 0) {
+        serve(end);
+    }
+    return transport;
+}
+
 }   // namespace
 
 PathFinding predicted(const std::string& name, const model::PathCost& cost)
@@ -284,7 +387,10 @@ PathFinding measure_transport(const std::string& name)
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         own.reset();
         if (::getppid() == parent) {
-            serve(name, other.get());
+            End end{name, kWithin};
+            if (end.meet(other.get())) {
+                serve(end);
+            }
         }
         ::_exit(0);
     }
@@ -294,7 +400,7 @@ PathFinding measure_transport(const std::string& name)
         return finding;
     }
     {
-        End end{name};
+        End end{name, kWithin};
         if (!end.meet(own.get())) {
             finding.error = end.error().empty() ? "the processes did not meet" : end.error();
         } else if (!measure(end, finding)) {
@@ -307,6 +413,60 @@ PathFinding measure_transport(const std::string& name)
     }
     ::waitpid(child, nullptr, 0);
     return finding;
+}
+
+PathFinding measure_towards(const std::string& name, const InetAddress& server)
+{
+    PathFinding finding;
+    finding.transport = name;
+    const Fd fd = call(server, finding.error);
+    if (!finding.error.empty()) {
+        return finding;
+    }
+    End end{name, nullptr};
+    Greeting own;
+    Greeting reply;
+    Greeting::set(own.transport, name);
+    if (!end.name(own.name)) {
+        finding.error = end.error().empty() ? "it cannot be opened" : end.error();
+    } else if (!tell(fd.get(), own) || !hear(fd.get(), reply)) {
+        finding.error = server.text() + ": no linnet-info --serve of this release answers there";
+    } else if (reply.error[0] != 0 || !end.know(reply.name)) {
+        finding.error = "at the peer: " + std::string{reply.error[0] != 0 ? reply.error.data() : "a name that is none"};
+    } else if (!measure(end, finding)) {
+        finding.error = end.error().empty() ? "a message did not arrive" : end.error();
+    }
+    return finding;
+}
+
+std::string serve_peers(std::uint16_t port, const std::function<void(const std::string&)>& say)
+{
+    std::array<SocketOrError, 2> listeners{tcp_listen(InetAddress::v4({}, port), 16), tcp_listen(InetAddress::v6({}, port), 16)};
+    for (const SocketOrError& l : listeners) {
+        if (l.error == EADDRINUSE || l.error == EACCES || (listeners[0].error != 0 && listeners[1].error != 0)) {
+            return "port " + std::to_string(port) + ": " + errno_text(l.error);
+        }
+    }
+    say("serving at port " + std::to_string(port));
+    for (;;) {
+        std::array<::pollfd, 2> wait{::pollfd{listeners[0].fd.get(), POLLIN, 0}, ::pollfd{listeners[1].fd.get(), POLLIN, 0}};   // -1: none
+        if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) {
+            return errno_text(errno);
+        }
+        for (const ::pollfd& w : wait) {
+            if ((w.revents & POLLIN) == 0) {
+                continue;
+            }
+            const SocketOrError s = tcp_accept(w.fd);
+            if (s.error != 0) {
+                continue;
+            }
+            const std::string from = peer_address(s.fd.get()).text();
+            if (const auto transport = answer(s.fd.get())) {
+                say(from + ": " + *transport);
+            }
+        }
+    }
 }
 
 }   // namespace linnet::tools

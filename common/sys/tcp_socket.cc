@@ -81,6 +81,9 @@ SocketOrError tcp_listen(const InetAddress& address, int backlog) noexcept
     const socklen_t length = address.to_sockaddr(storage);
     // A fixed port must be free again at once after an earlier run; with a port of the system's choice this changes nothing.
     static_cast<void>(set_int(s.fd.get(), SOL_SOCKET, SO_REUSEADDR, 1));
+    if (address.family() == AF_INET6) {
+        static_cast<void>(set_int(s.fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1));   // IPv4 has a socket of its own
+    }
     if (::bind(s.fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) != 0 || ::listen(s.fd.get(), backlog) != 0) {
         return {Fd{}, errno};
     }

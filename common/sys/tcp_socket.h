@@ -73,7 +73,7 @@ struct SocketOrError {
     int error{0};
 };
 [[nodiscard]] SocketOrError tcp_socket(int family) noexcept;
-// Bound and listening; address.port() 0 lets the system choose.
+// Bound and listening; address.port() 0 lets the system choose. At an IPv6 address for IPv6 alone.
 [[nodiscard]] SocketOrError tcp_listen(const InetAddress& address, int backlog) noexcept;
 // 0: connected already. EINPROGRESS: writable when done, then socket_error() tells how it ended. Else it failed.
 [[nodiscard]] int tcp_connect(int fd, const InetAddress& to) noexcept;
