@@ -3,13 +3,14 @@
 # integration: MPI programs over the installed component; make installcheck
 
 integration_scripts = integration/mpi_on_this_host.sh integration/mpi_in_the_lab.sh integration/mpi_over_frames.sh integration/mpi_over_ofi.sh \
-    integration/incast.sh integration/installed_tree.sh integration/configure_table.sh integration/deaths.sh
+    integration/incast.sh integration/tcp_beside.sh integration/installed_tree.sh integration/configure_table.sh integration/deaths.sh
 integration_tests += $(integration_scripts)
 # By name only, in ./check --full.
 full_scripts = integration/demo.sh integration/long_cases.sh integration/plugin_dirs.sh
 dist_check_SCRIPTS += $(integration_scripts) $(full_scripts)
-# How soon a job ends is judged when nothing else runs here.
-integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh,$(filter %.sh,$(integration_tests))))
+# How soon a job ends, and rates, are judged when nothing else runs here.
+integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh integration/tcp_beside.sh,$(filter %.sh,$(integration_tests))))
+integration/tcp_beside.log: $(patsubst %.sh,%.log,$(filter-out integration/tcp_beside.sh,$(filter %.sh,$(integration_tests))))
 if BUILD_OMPI_MTL
 test_programs += ompi_data_test
 ompi_data_test_SOURCES = integration/ompi/data_test.c ../ompi_mtl/data.c integration/mpi/types.h integration/mpi/mpi_check.h
@@ -20,6 +21,7 @@ endif BUILD_OMPI_MTL
 EXTRA_DIST += \
     integration/ompi/headers_of_5.sh \
     integration/run_mpi.py \
+    integration/mpi/beside.c \
     integration/mpi/blocks.h \
     integration/mpi/buffered.c \
     integration/mpi/cancel.c \

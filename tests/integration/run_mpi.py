@@ -45,12 +45,13 @@ class Case:
     survives: bool = False    # a process is killed, and the others go on: mpirun's status says nothing
     here: bool = False        # not in a lab: shared memory only; or children of one spawn on several hosts, which Open MPI 4.1 cannot, whatever the PML
     apart: bool = False       # only in a lab, whose hosts have IPv6 addresses
-    crowd: bool = False       # only in a lab of as many hosts as ranks, a host each
+    narrow: bool = False      # only in a lab with narrow ports and of as many hosts as ranks, a host each: with --narrow
     tcp: bool = False         # names transports itself, or waits for what only tcp says: not with --transports
     fails: bool = False       # the job must end with an error, and say what `expect` says
     slots: int = 0            # of each host of a lab; 0: as many as ranks need. More: for children
     pair: bool = False        # two jobs, of two mpiruns: `program accept FILE ARGUMENTS` and, with a rank more and in a lab on the other host, `program connect FILE ARGUMENTS`
     ofi: str = ""             # what Open MPI's mtl ofi does wrong here whatever the provider: left out with --pml ofi
+    clocked: bool = False     # judged by time: for --clocked only
     within: float = 0.0       # seconds from "dying at TIME" in the output to the job's end, but for what a hypervisor took; 0: any
 
     @property
@@ -137,8 +138,8 @@ CASES = [
     *(Case(program, ranks=ranks, only="linnet", apart=True, tcp=True, options="-x LINNET_NET_INCLUDE=fd00::/8 -x LINNET_LOG_LEVEL=info",
            expect=rf"(?s)\A(?=.*listening on fd[0-9a-f:]* port)(?!.*listening on [0-9]*\.)(?=.*ok {program})")
       for program, ranks in (("probes", 2), ("collectives", 4))),
-    # Of which incast.sh makes the labs, with ports that hold less than what is sent.
-    *(Case("incast", ranks=1 + senders, only="linnet", crowd=True, seconds=180) for senders in (4, 7)),
+    Case("beside", only="linnet", narrow=True, clocked=True),
+    *(Case("incast", ranks=1 + senders, only="linnet", narrow=True, seconds=180) for senders in (4, 7)),
     # Raw Ethernet is named, and the processes may not open packet sockets: each says so, once, and what gives it to them; the next transport carries the job.
     *(Case(program, only="linnet", apart=True, tcp=True, before="setpriv --bounding-set=-net_raw --inh-caps=-net_raw",
            options=f"--mca mtl_linnet_transports eth,{left} -x LINNET_LOG_LEVEL=debug",
@@ -456,26 +457,27 @@ def parse(argv):
     parser.add_argument("--only-full", action="store_true", help="the long cases alone")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the cases whose name matches")
     parser.add_argument("--clocked", choices=("only", "without"),
-                        help="only the cases judged by how soon they end, for which nothing else should run here, or all the others (default: both)")
+                        help="only the cases judged by time, for which nothing else should run here, or all the others (default: both)")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("--cut", type=float, default=0.0, metavar="SECONDS",
                         help="with --lab: cut all TCP connections of the program on host h1 every so often; nothing may be lost or doubled")
     parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name; cases that are about tcp are left out")
     parser.add_argument("--pull", type=float, default=0.0, metavar="SECONDS",
                         help="with --lab: take the link of host h1 away for two seconds every so often; nothing may be lost or doubled")
+    parser.add_argument("--narrow", action="store_true", help="the cases for a lab whose ports hold less than what is sent (narrow_ports.sh), and no others")
     parser.add_argument("--label", default="", help="what else is true of this run, for its output and results")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
     args.build = args.build.resolve()
     args.cuts = 0
-    if (args.cut or args.pull) and not args.lab:
-        parser.error("--cut and --pull need --lab")
+    if (args.cut or args.pull or args.narrow) and not args.lab:
+        parser.error("--cut, --pull and --narrow need --lab")
     return args
 
 
 def is_meant(case, args):
-    right_time = args.clocked is None or (args.clocked == "only") == bool(case.within)
-    right_place = not (case.here and args.lab) and not (case.apart and not args.lab) and not (case.crowd and (not args.lab or args.hosts != case.ranks))
+    right_time = args.clocked is None or (args.clocked == "only") == (case.clocked or bool(case.within))
+    right_place = not (case.here and args.lab) and not (case.apart and not args.lab) and case.narrow == args.narrow and not (case.narrow and args.hosts != case.ranks)
     right_stack = (not case.only or args.pml in case.only.split(",")) and not (case.ofi and args.pml == "ofi") and not (case.tcp and args.transports)
     right_length = args.full or args.only_full == case.full
     return right_time and right_place and right_stack and right_length and re.search(args.select, case.name)
