@@ -217,6 +217,7 @@ TEST_F(Publisher, PeersBeyondTheRowsOfAPageAreCounted)
 // It is for people who look on: the program goes on without it, and no error is reported.
 TEST_F(Publisher, WithoutMemoryForThePageADebugLineSaysSo)
 {
+    open("off");   // where UBSan meets a type for the first time it needs descriptors itself
     rlimit before{};
     ::getrlimit(RLIMIT_NOFILE, &before);
     const int lowest = ::dup(0);
