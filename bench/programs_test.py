@@ -110,6 +110,12 @@ class ProgramTest(unittest.TestCase):
             with self.subTest(wrong):
                 self.assertNotEqual(mpirun("mt_latency", *wrong).returncode, 0)
 
+    def test_iallreduce_with_and_without_tests(self):
+        for ranks in (2, 3):
+            rows, _ = self.rows("iallreduce", "--sizes", "16,64K", "--compute-ms", "0.2", "--tests", "0,5", ranks=ranks)
+            self.assertEqual(set(rows), {(f"{what}, {n} MPI_Test", size) for what in ("hidden", "Tcomp", "Tcomm", "Tboth") for n in (0, 5)
+                                         for size in (16, 65536)})
+
     def test_overlap_of_each_side(self):
         rows, _ = self.rows("overlap", "--sizes", "64K", "--compute-ms", "0.5", "--verify")
         self.assertEqual({m for m, _ in rows if m.startswith("hidden")},

@@ -58,6 +58,8 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("overlap-10g", "communication hidden behind 1.5 ms of computing, 1 MB at 10 Gbit/s", "overlap",
                 ("--sizes", "1M", "--compute-ms", "1.5"), lab={**_RATED, "rate": "10gbit"},
                 main=tuple(f"hidden, computing on {side}" for side in ("sender", "receiver", "both"))),
+    Measurement("iallreduce-10g", "an MPI_Iallreduce hidden behind 1.5 ms of computing, with 0, 1, 4 and 16 calls of MPI_Test in it, at 10 Gbit/s", "iallreduce",
+                lab={**_RATED, "rate": "10gbit"}, main=tuple(f"hidden, {n} MPI_Test" for n in (0, 1, 4, 16)), seconds=4),
     Measurement("mt_latency", "a sender and 1 to 32 threads that wait for it in turn: half round trip of 8 B", "mt_latency",
                 peers=("btl_tcp", "linnet-tcp", "linnet")),
     Measurement("mt_latency-shuffled", "the same, in a new random order each round", "mt_latency", ("--mode", "shuffled"),

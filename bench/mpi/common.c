@@ -140,7 +140,16 @@ static int parse_list(const char* list, double kilo, double out[BENCH_MAX_POINTS
 static const char usage_text[] =
     "options: --mode M --sizes 8,1K,4M --seconds S --limit S --window N --fresh --verify --arena 128M\n"
     "         --memory 1G --compute-ms T --increments 1M,10M --threads 1,2,32 --ops Bcast,Barrier\n"
-    "         --pvar-prefix P --port-mbs 117\n";
+    "         --tests 0,4,16 --pvar-prefix P --port-mbs 117\n";
+
+static int parse_counts(const char* items, int out[BENCH_MAX_POINTS])
+{
+    double list[BENCH_MAX_POINTS];
+    const int count = parse_list(items, 1000, list);
+    for (int i = 0; i < count; ++i)
+        out[i] = (int)list[i];
+    return count;
+}
 
 static void parse_one(bench_options* options, int letter)
 {
@@ -157,11 +166,8 @@ static void parse_one(bench_options* options, int letter)
         for (int i = 0; i < options->increment_count; ++i)
             options->increments[i] = (long)list[i];
         break;
-    case 'n':
-        options->thread_count = parse_list(optarg, 1000, list);
-        for (int i = 0; i < options->thread_count; ++i)
-            options->threads[i] = (int)list[i];
-        break;
+    case 'n': options->thread_count = parse_counts(optarg, options->threads); break;
+    case 'e': options->test_count = parse_counts(optarg, options->tests); break;
     case 't': options->seconds = parse_number(optarg, 1000); break;
     case 'l': options->limit_seconds = parse_number(optarg, 1000); break;
     case 'w': options->window = (int)parse_number(optarg, 1024); break;
@@ -187,7 +193,7 @@ static void parse_options(bench_options* options, int argc, char** argv)
         {"memory", required_argument, NULL, 'g'},     {"compute-ms", required_argument, NULL, 'c'},
         {"increments", required_argument, NULL, 'i'}, {"ops", required_argument, NULL, 'o'},
         {"threads", required_argument, NULL, 'n'},    {"pvar-prefix", required_argument, NULL, 'p'},
-        {"port-mbs", required_argument, NULL, 'r'},
+        {"port-mbs", required_argument, NULL, 'r'},   {"tests", required_argument, NULL, 'e'},
         {NULL, 0, NULL, 0}};
     for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
         parse_one(options, letter);
@@ -259,6 +265,23 @@ void bench_row(const char* metric, double x, const char* unit, const char* bette
     if (bench_rank == 0)
         text_add(&run.rows, "%s{\"metric\":\"%s\",\"x\":%.17g,\"unit\":\"%s\",\"better\":\"%s\",\"value\":%.9g}",
                  run.rows.length > 0 ? "," : "", metric, x, unit, better, value);
+}
+
+void bench_overlap_rows(const char* what, const char* who, size_t bytes, const double seconds[BENCH_PHASES])
+{
+    static const double kMostCredible = 1.1;
+    static const char* const names[BENCH_PHASES] = {"Tcomp", "Tcomm", "Tboth"};
+    const double shorter = seconds[0] < seconds[1] ? seconds[0] : seconds[1];
+    const double hidden = (seconds[0] + seconds[1] - seconds[2]) / shorter;
+    char metric[96];
+    snprintf(metric, sizeof metric, "hidden, %s", what);
+    bench_row(metric, (double)bytes, "share", "higher", hidden);
+    if (bench_rank == 0 && hidden > kMostCredible)
+        bench_note("disturbed: %s of %zu bytes: both together took less than one alone", metric, bytes);
+    for (int phase = 0; phase < BENCH_PHASES; ++phase) {
+        snprintf(metric, sizeof metric, "%s, %s", names[phase], who);
+        bench_row(metric, (double)bytes, "us", "lower", 1e6 * seconds[phase]);
+    }
 }
 
 void bench_note(const char* format, ...)

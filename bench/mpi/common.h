@@ -18,6 +18,7 @@
 
 enum {
     BENCH_MAX_POINTS = 64,   /* sizes or loop lengths that one run may name */
+    BENCH_PHASES = 3,        /* of what measures overlap: computing alone, communicating alone, both */
     BENCH_REPORT = 4,        /* numbers a kernel may report for each rank beside the time; see bench_kernel */
     BENCH_TAG = 1,           /* the measured messages */
     BENCH_TAG_ACK = 2,       /* replies that belong to the measurement */
@@ -30,6 +31,8 @@ typedef struct bench_options {
     int size_count;
     long increments[BENCH_MAX_POINTS]; /* compute loops of fig10 */
     int increment_count;
+    int tests[BENCH_MAX_POINTS];     /* calls of MPI_Test amid the computing of iallreduce */
+    int test_count;
     int threads[BENCH_MAX_POINTS];   /* receiving threads of mt_latency */
     int thread_count;
     bool threaded;                   /* in the defaults: several threads of a rank call MPI at the same time */
@@ -71,6 +74,13 @@ double bench_cpu(void);
 
 /* One result: `metric` names the table, `x` its row (a size, a count), `better` is "lower" or "higher". Leader only. */
 void bench_row(const char* metric, double x, const char* unit, const char* better, double value);
+
+/*
+ * What is hidden of the shorter of computing and communicating, (comp + comm - both) / shorter, and the three times as they are; seconds, in the order of the
+ * phases. `what` says of the share what it is about, `who` of the times. A note says where more was hidden than there was: then the machine was busy elsewhere
+ * while one of the three was timed. Leader only.
+ */
+void bench_overlap_rows(const char* what, const char* who, size_t bytes, const double seconds[BENCH_PHASES]);
 
 /* Something the reader of the table must know, for example a cell that was skipped. Leader only. */
 void bench_note(const char* format, ...) __attribute__((format(printf, 1, 2)));

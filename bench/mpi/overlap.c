@@ -3,6 +3,7 @@
  * Overlap of computation and communication on the sender, the receiver and both (PIOMan figures 5 to 7). */
 #include "common.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +16,10 @@
  *     Tcomp   the computing alone      Tcomm   the transfer alone      Tboth   the transfer with computing inside
  *
  * and from the medians over the iterations  hidden = (Tcomp + Tcomm - Tboth) / min(Tcomp, Tcomm):  1 when the shorter
- * disappears behind the longer, 0 when they only follow one another, negative when they disturb each other.
+ * disappears behind the longer, 0 when they only follow one another, negative when they disturb each other (bench_overlap_rows).
  * --compute-ms sets Tcomp. --mode names the sides, separated by commas: sender, receiver, both.
  */
-/* Nothing hides more than all of it. Above this the machine was busy elsewhere while one of the three was timed. */
-static const double kMostCredible = 1.1;
-
-enum { kComp, kComm, kBoth, kPhases, kMaxIterations = 4096 };
+enum { kComp, kComm, kBoth, kPhases = BENCH_PHASES, kMaxIterations = 4096 };
 
 typedef struct overlap {
     bench_buffer data;
@@ -122,23 +120,9 @@ static void measure_side(overlap* o, const bench_options* options, const char* s
     for (int s = 0; s < options->size_count; ++s) {
         bench_buffer_resize(&o->data, options, options->sizes[s], 2);
         const bench_result result = bench_measure(&kernel, 2, seconds / options->size_count);
-        const double comp = result.own[kComp];
-        const double comm = result.own[kComm];
-        const double both_time = result.own[kBoth];
-        const double shorter = comp < comm ? comp : comm;
-        const double size = (double)options->sizes[s];
-        char metric[64] = "hidden, computing on ";
-        strncat(metric, side, sizeof metric - strlen(metric) - 1);
-        const double hidden = (comp + comm - both_time) / shorter;
-        bench_row(metric, size, "share", "higher", hidden);
-        if (bench_rank == 0 && hidden > kMostCredible)
-            bench_note("disturbed: %s of %zu bytes: both together took less than one alone", metric, options->sizes[s]);
-        const char* const parts[] = {"Tcomp, ", "Tcomm, ", "Tboth, "};
-        for (int part = kComp; part < kPhases; ++part) {
-            strcpy(metric, parts[part]);
-            strncat(metric, side, sizeof metric - strlen(metric) - 1);
-            bench_row(metric, size, "us", "lower", 1e6 * result.own[part]);
-        }
+        char computing[64];
+        snprintf(computing, sizeof computing, "computing on %s", side);
+        bench_overlap_rows(computing, side, options->sizes[s], result.own);
     }
 }
 
