@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t kWorthTiming = 64u << 10;
 // A peer that sent bulk data so recently is a sender too, and with two senders one of them chooses.
 constexpr Nanos kSendsToo = std::chrono::seconds{1};
+// Of a message: none has so many bytes.
+constexpr double kNoLength = 1e15;
 // After so many messages it is asked again what the transports expect.
 constexpr unsigned kExpectAgain = 64;
 }   // namespace
@@ -91,15 +93,15 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
 
 // ---- what it means for the lane ----
 
-// With the lane. But a lane on a transport that is for lanes alone left another one for it, whose way to the peer has been proven: it opens there, unless the
-// last attempt failed.
+// With the lane. But a lane on a transport that is for lanes alone left another one for it, whose way to the peer has been proven: it opens there. After an
+// attempt that failed each way has its turn.
 Port* SessionLayer::bulk_port(const Session& s, Port* lane) noexcept
 {
     const LinkState& bulk = s.links_[1];
     if (bulk.phase == LinkState::Phase::kUp || bulk.phase == LinkState::Phase::kOpening) {
         return bulk.port;
     }
-    const bool away = lane != nullptr && lane->lane_only() && s.lane_paths_ != nullptr && s.lane_paths_->home != nullptr && bulk.failures == 0;
+    const bool away = lane != nullptr && lane->lane_only() && s.lane_paths_ != nullptr && s.lane_paths_->home != nullptr && bulk.failures % 2 == 0;
     return away ? s.lane_paths_->home : lane;
 }
 
@@ -110,10 +112,11 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     if (!s.lane_up() || bulk_port(s, lane) == lane) {
         return SIZE_MAX;
     }
-    const Transport& here = lane->transport();
-    const Transport& there = bulk_port(s, lane)->transport();
-    const double gain = here.ns_per_byte() - there.ns_per_byte();
-    return gain > 0 ? static_cast<std::size_t>(static_cast<double>((here.caps().latency + there.caps().latency).count()) / gain) : SIZE_MAX;
+    const model::Line here = expected_of(*lane);
+    const model::Line there = expected_of(*bulk_port(s, lane));
+    const double gain = here.per_byte_ns - there.per_byte_ns;
+    const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns) / gain : kNoLength;
+    return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;
 }
 
 std::size_t SessionLayer::first_fragment(const Session& s) const noexcept
@@ -172,7 +175,7 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
     }
 }
 
-void SessionLayer::expect_lanes(const Session& s) const noexcept
+void SessionLayer::expect_lanes(Session& s) const noexcept
 {
     LanePaths& p = *s.lane_paths_;
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
@@ -297,20 +300,32 @@ void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexce
     } else {
         s.lane_paths_->choice.moved(s.lane_paths_->index_of(link.port), now);
     }
-    if (s.lane_paths_ != nullptr && !link.port->lane_only()) {
+    if (s.lane_paths_ == nullptr) {
+        return;
+    }
+    if (!link.port->lane_only()) {
         s.lane_paths_->home = link.port;
+    } else if (link.before == nullptr) {
+        s.lane_paths_->home = nullptr;   // it did not leave: the link broke there
+    }
+    if (s.links_[1].phase == LinkState::Phase::kOpening) {
+        retry_by(s.links_[1].with_lane_until);   // it may be elsewhere now
     }
 }
 
-// The bulk link is up, wherever, and whoever opened it.
+// The bulk link is up, wherever, and whoever opened it. Where none of the paths is, there were others to choose from than were thought of before it was up.
 void SessionLayer::bulk_is_up(Session& s, Port& port, TimePoint now) noexcept
 {
+    const unsigned at = s.paths_ != nullptr ? s.paths_->index_of(&port) : model::PathChoice::kNone;
+    if (at == model::PathChoice::kNone && move_of(s, LinkRole::kBulk) == nullptr) {
+        s.paths_.reset();
+        s.paths_sought_ = false;
+    }
     if (s.paths_ == nullptr) {
         return;
     }
     Paths& p = *s.paths_;
     ++p.moves;
-    const unsigned at = p.index_of(&port);
     if (at != model::PathChoice::kNone && at != p.choice.at()) {
         counters_.add(Counter::kPathMoves, 1);
         LINNET_LOG(log_, kInfo, "bulk data to %s goes over %s now, not over %s", s.labelled(s.contact_).c_str(), port.transport().caps().name,

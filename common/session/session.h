@@ -90,7 +90,7 @@ struct LinkState {
     std::uint64_t heard_at_up{0};
     TimePoint up_since{};
     TimePoint retry_at{};
-    TimePoint elsewhere_until{TimePoint::max()};   // bulk, while kOpening where the lane is not: then it opens with the lane
+    TimePoint with_lane_until{TimePoint::max()};   // while kOpening: a bulk link that is not where the lane is opens with it then
     TimePoint give_up_at{TimePoint::max()};   // when failures become kUnreachable; max: no attempt since the last good link
 };
 
@@ -115,6 +115,11 @@ public:
     [[nodiscard]] Status down_reason() const noexcept { return down_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t endpoint_id() const noexcept { return endpoint_id_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool lane_up() const LINNET_REQUIRES(lock) { return links_[0].phase == LinkState::Phase::kUp; }
+    // The bulk link opens where the lane is not, or is no more.
+    [[nodiscard]] bool bulk_opens_elsewhere() const LINNET_REQUIRES(lock)
+    {
+        return lane_up() && links_[1].phase == LinkState::Phase::kOpening && links_[1].port != links_[0].port;
+    }
     [[nodiscard]] bool was_up() const LINNET_REQUIRES(lock) { return was_up_; }   // the lane, at any time
     // Every message handed to send() has been acknowledged.
     [[nodiscard]] bool all_acked() const LINNET_REQUIRES(lock);

@@ -244,7 +244,7 @@ private:
     template <std::size_t N>
     [[nodiscard]] std::size_t add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
-    void expect_lanes(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    void expect_lanes(Session& s) const noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
     // The attempt of ours that moves this link; null: none is under way.
     [[nodiscard]] static Move* move_of(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);

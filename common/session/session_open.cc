@@ -85,8 +85,8 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             link.id = *id;
             link.first_port = bulk ? 0 : at;
             link.nobody = false;
-            link.elsewhere_until = bulk && port != s.links_[0].port ? now + kAskElsewhere : TimePoint::max();
-            retry_by(std::min(link.elsewhere_until, link.give_up_at + kGrace));
+            link.with_lane_until = bulk ? now + std::min(kAskElsewhere, config_.connect_timeout / 3) : TimePoint::max();
+            retry_by(port != s.links_[0].port ? link.with_lane_until : link.give_up_at + kGrace);
             return;
         }
         link.nobody = !bulk && id.status() == Status::kUnreachable;

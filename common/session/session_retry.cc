@@ -133,7 +133,8 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             }
         }
         // Nobody listens where a process did: it is dead. One known by its address only may still be starting.
-        const bool nobody = !up && why == Status::kRefused && !link.rejected && !(s.by_address_ && !s.was_up_);
+        const bool elsewhere = role == LinkRole::kBulk && s.lane_up() && &port != s.links_[0].port;   // where what answers may be a firewall
+        const bool nobody = !up && why == Status::kRefused && !link.rejected && !(s.by_address_ && !s.was_up_) && !elsewhere;
         const bool dead_for_sure = nobody && was_up_over(s, port);
         std::size_t other = link.first_port + 1;
         if (!up && !dead_for_sure && !link.rejected && role == LinkRole::kLane && port_for(s.contact_, other) != nullptr) {
@@ -147,11 +148,14 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             return;
         }
         link.first_port = 0;
-        ++link.failures;
         const bool soft = link.reason == wire::RejectReason::kYield || link.reason == wire::RejectReason::kBusy || link.reason == wire::RejectReason::kStale;
         const bool for_good = !up && link.rejected && why == Status::kRefused && !soft;
-        const Nanos pause = std::min(kRetryFirst * (1u << std::min(link.failures - 1, 6u)), kRetryMax);
+        link.failures += role == LinkRole::kBulk && link.rejected && soft ? 0 : 1;   // the peer's own attempt comes through, wherever that is
+        const Nanos pause = std::min(kRetryFirst * (1u << std::min(std::max(link.failures, 1u) - 1, 6u)), kRetryMax);
         if (!for_good && !nobody && now + pause < link.give_up_at) {
+            if (elsewhere) {
+                LINNET_LOG(log_, kInfo, "%.*s; bulk data goes with the messages", static_cast<int>(text.size()), text.data());
+            }
             link.last_failure = text;
             retry_later(link, now + pause);
             return;
@@ -200,10 +204,12 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
             }
         } else if (link.phase == LinkState::Phase::kOpening && now >= link.give_up_at + kGrace) {
             over = true;
-        } else if (link.phase == LinkState::Phase::kOpening && now >= link.elsewhere_until && drop_port == nullptr) {
+        } else if (role == LinkRole::kBulk && s.bulk_opens_elsewhere() && now >= link.with_lane_until && drop_port == nullptr) {
+            LINNET_LOG(log_, kInfo, "bulk link to %s: no answer over %s; bulk data goes with the messages", s.labelled(s.contact_).c_str(),
+                       link.port->caps().name);
             drop_port = link.port;
             drop_id = link.id;
-            ++link.failures;
+            link.failures |= 1;   // bulk_port()
             link.phase = LinkState::Phase::kIdle;
             open_link(s, role);
         }
@@ -217,7 +223,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         if (link.phase == LinkState::Phase::kWaiting) {
             next = link.retry_at;
         } else if (link.phase == LinkState::Phase::kOpening) {
-            next = std::min(link.elsewhere_until, link.give_up_at + kGrace);
+            next = role == LinkRole::kBulk && s.bulk_opens_elsewhere() ? std::min(link.with_lane_until, link.give_up_at + kGrace) : link.give_up_at + kGrace;
         }
     }
     if (drop_port != nullptr) {
