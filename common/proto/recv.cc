@@ -57,6 +57,7 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
     if (space == nullptr) {
         return Status::kNoMemory;
     }
+    layer_->next_turn();
     r.space = space;
     r.spec = MatchSpec{from == nullptr ? kAnySource : from->id, bits, ignore};
     Unexpected* u = nullptr;
@@ -223,6 +224,7 @@ Status Proto::probe_claim(const MatchSpec& spec, std::uint32_t space_id, Unexpec
 
 Status Proto::recv_claimed(Unexpected& u, RecvRequest& r) noexcept
 {
+    layer_->next_turn();
     r.space = u.space;
     r.spec = MatchSpec{u.source, u.bits, 0};
     {

@@ -33,7 +33,7 @@ inline void SessionLayer::retain(Session& s, TxMessage& m) noexcept
         s.prompt_.store(m.number, std::memory_order_relaxed);
     }
     s.retained_.push_back(m);
-    s.sent_at_poll_ = polls_.load(std::memory_order_relaxed);
+    s.sent_in_turn_ = turns_.load(std::memory_order_relaxed);
 }
 
 inline void SessionLayer::gone_at_once(Session& s, const TxMessage& m, const NextWrite& next) noexcept

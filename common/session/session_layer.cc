@@ -300,6 +300,7 @@ void SessionLayer::out_of_turn(Session& s, std::uint32_t number, std::uint32_t e
 inline bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
 {
     ++s.heard_;
+    next_turn();
     if (s.down_reason() != Status::kOk) [[unlikely]] {
         return false;
     }
@@ -565,7 +566,7 @@ void SessionLayer::check_silence(TimePoint now) noexcept
 
 unsigned SessionLayer::poll(unsigned) noexcept
 {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    next_turn();
     if (any_held_.load(std::memory_order_seq_cst)) {
         send_all_held();
     }

@@ -117,18 +117,18 @@ public:
         s.taken_back_.store(m->number, std::memory_order_relaxed);
         return s.retained_.pop_front();
     }
-    // A message sent now would go to a link at once.
-    [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_; }
-    // The same, but it may wait for others, to go out with them in one batch: at the next send() or the next poll(). True: it is the first one
-    // since the last poll(), and somebody must see to it that there is one; or call send_held().
+    [[nodiscard]] static bool lane_ready(const Session& s) noexcept LINNET_REQUIRES(s.lock) { return s.lane_up() && !s.blocked_; }   // for one message at least
+    // The same, but it may wait for others, to go out with them in one batch: at the next send() or poll(). True: it is the first one since the last poll(),
+    // and somebody must see to it that there is one; or call send_held().
     [[nodiscard]] bool hold(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
-    // May hold() be called? Not for the first message to a peer since the last poll(), which goes out at once; not on a lane that is not ready; and
-    // what is held is bounded.
+    // May hold() be called? Not for the first message to a peer in a turn, which goes out at once; not on a lane that is not ready; what is held is bounded.
     [[nodiscard]] bool may_hold(const Session& s, std::size_t bytes) const noexcept LINNET_REQUIRES(s.lock)
     {
-        return lane_ready(s) && s.sent_at_poll_ == polls_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
+        return lane_ready(s) && s.sent_in_turn_ == turns_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
     }
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
+    // Any thread. What is sent next answers what came, or is a step of an exchange whose other half the host has just asked for.
+    void next_turn() noexcept { turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
     // Bytes of a message from which on it is there sooner as bulk data than over the lane, as expected of the two links; SIZE_MAX: never.
     [[nodiscard]] std::size_t lane_worth(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::first_fragment of the lane, or 0 where bulk data goes over another transport; SIZE_MAX: none is up.
@@ -330,7 +330,7 @@ private:
     static constexpr Nanos kNear = std::chrono::microseconds{1};
     static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
     static constexpr std::size_t kHoldBytes = 64u << 10;
-    std::atomic<std::uint32_t> polls_{0};                     // token holder writes
+    std::atomic<std::uint32_t> turns_{0};                     // next_turn(), and each poll(); of two at a time one may be lost
     std::atomic<bool> any_held_{false};
     SpinLock held_lock_;
     Session* held_ LINNET_GUARDED_BY(held_lock_) = nullptr;   // linked by next_held_

@@ -133,10 +133,13 @@ Status ScriptedTransport::send_bulk(LinkId link, const wire::BulkHead& head, std
     if (l == nullptr || l->state != Link::State::kUp) {
         return Status::kPeerDown;
     }
-    LINNET_FUZZ_CHECK(std::none_of(bulk_.begin(), bulk_.end(), [&](const Bulk& b) { return b.link == link; }));
+    LINNET_FUZZ_CHECK(cookie != nullptr && std::none_of(bulk_.begin(), bulk_.end(), [&](const Bulk& b) { return b.link == link && b.cookie == cookie; }));
     LINNET_FUZZ_CHECK(wire::bulk_head_ok(head) && head.body_bytes.get() == payload.size());
-    if (mood == Mood::kFull) {
-        bulk_.push_back({link, l->peer, nullptr, {}, nullptr});
+    const bool was_full = std::any_of(bulk_.begin(), bulk_.end(), [&](const Bulk& b) { return b.link == link && b.cookie == nullptr; });
+    if (was_full || mood == Mood::kFull) {   // until write_out(), as often as it is asked
+        if (!was_full) {
+            bulk_.push_back({link, l->peer, nullptr, {}, nullptr});
+        }
         return Status::kAgain;
     }
     look(payload);

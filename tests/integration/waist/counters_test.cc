@@ -51,6 +51,46 @@ TEST(WaistCounters, MessagesAndBytesAreThoseOfTheUser)
     EXPECT_EQ(a.counter("tcp_reconnects"), 0u);
 }
 
+// Its partner waits for it. A row of sends is another matter.
+TEST(WaistCounters, NoStepOfAnExchangeIsHeldBack)
+{
+    Endpoint a;
+    Endpoint b;
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    constexpr std::size_t kSteps = 4;
+    std::array<unsigned char, 8> out{};
+    std::array<std::array<unsigned char, 8>, 2 * kSteps> in{};
+    const auto round = [&](bool exchange) {
+        std::array<Op, 2 * kSteps> sends;
+        std::array<Op, 2 * kSteps> recvs;
+        for (std::size_t i = 0; i < kSteps; ++i) {   // b is ahead
+            b.send(sends[i], to_a, i, contiguous(out.data(), 8));
+            b.recv(recvs[i], to_a, i, contiguous(in[i].data(), 8));
+        }
+        for (std::size_t i = kSteps; i < 2 * kSteps && !exchange; ++i) {
+            a.recv(recvs[i], to_b, i - kSteps, contiguous(in[i].data(), 8));
+        }
+        for (std::size_t i = kSteps; i < 2 * kSteps; ++i) {
+            if (exchange) {
+                a.recv(recvs[i], to_b, i - kSteps, contiguous(in[i].data(), 8));
+            }
+            a.send(sends[i], to_b, i - kSteps, contiguous(out.data(), 8));
+        }
+        const auto complete = [](const auto& ops) { return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); }); };
+        return drive({&a, &b}, [&] { return complete(sends) && complete(recvs); });
+    };
+    for (int i = 0; i < 300; ++i) {
+        ASSERT_TRUE(round(true)) << i;
+    }
+    EXPECT_EQ(a.counter("held_back") + b.counter("held_back"), 0u);
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (a.counter("held_back") == 0 && std::chrono::steady_clock::now() < end) {
+        ASSERT_TRUE(round(false));
+    }
+    EXPECT_GT(a.counter("held_back"), 0u);
+}
+
 TEST(WaistCounters, TruncationCancellationAndLackOfCreditAreCounted)
 {
     Endpoint a{{{"eager_credit", "128k"}}};

@@ -88,6 +88,29 @@ TEST_F(SessionLayerTest, HeldMessagesGoOutWithTheNextPollAndTheFirstAtOnce)
     EXPECT_TRUE(a->layer.prepare_sleep());
 }
 
+// The holder of the token may have looked at the transport alone.
+TEST_F(SessionLayerTest, WhatMayAnswerAnArrivalGoesAtOnce)
+{
+    connect();
+    a->hold = true;
+    a->send(*to_b, 100);
+    b->send(*to_a, 100);
+    const std::uint32_t before = to_b->received;
+    for (int i = 0; i < 1000 && to_b->received == before; ++i) {
+        world.clock.advance(std::chrono::microseconds{10});
+        a->transport.poll(64);
+    }
+    ASSERT_EQ(to_b->received, before + 1);
+    a->send(*to_b, 100);
+    EXPECT_EQ(a->held, 0u);
+    a->send(*to_b, 100);
+    EXPECT_EQ(a->held, 1u);
+    a->layer.next_turn();
+    a->send(*to_b, 100);
+    EXPECT_EQ(a->held, 1u);
+    ASSERT_TRUE(world.run_until([&] { return a->outstanding() == 0 && b->outstanding() == 0; }));
+}
+
 TEST_F(SessionLayerTest, WhatIsHeldIsBoundedByNumber)
 {
     connect();
