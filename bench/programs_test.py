@@ -112,7 +112,7 @@ class ProgramTest(unittest.TestCase):
 
     def test_iallreduce_with_and_without_tests(self):
         for ranks in (2, 3):
-            rows, _ = self.rows("iallreduce", "--sizes", "16,64K", "--compute-ms", "0.2", "--tests", "0,5", ranks=ranks)
+            rows, _ = self.rows("iallreduce", "--sizes", "16,64K", "--compute-ms", "0.2", "--tests", "0,5", "--verify", ranks=ranks)
             self.assertEqual(set(rows), {(f"{what}, {n} MPI_Test", size) for what in ("hidden", "Tcomp", "Tcomm", "Tboth") for n in (0, 5)
                                          for size in (16, 65536)})
 

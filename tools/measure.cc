@@ -276,7 +276,12 @@ struct Greeting {
     std::array<char, 232> error{};   // of who serves: why it cannot
     linnet_name_t name{};
 
-    [[nodiscard]] bool ok() const { return magic == kMagic && transport.back() == 0 && error.back() == 0; }
+    // Both texts end, and nothing in them plays with a terminal or is no JSON.
+    [[nodiscard]] bool ok() const
+    {
+        const auto plain = [](char c) { return c == 0 || (c >= ' ' && c <= '~'); };
+        return magic == kMagic && transport.back() == 0 && error.back() == 0 && std::all_of(error.begin(), error.end(), plain);
+    }
     template <std::size_t N>
     static void set(std::array<char, N>& to, const std::string& text)
     {

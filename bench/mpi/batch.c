@@ -67,6 +67,25 @@ void bench_check(const void* data, size_t size, uint64_t seed, const char* what)
     }
 }
 
+static float term(uint64_t stamp, int rank, size_t index) { return (float)((stamp / 7 + (uint64_t)rank * 5 + index) % 64); }
+
+void bench_fill_terms(float* out, size_t floats, uint64_t stamp)
+{
+    for (size_t i = 0; i < floats; ++i)
+        out[i] = term(stamp, bench_rank, i);
+}
+
+void bench_check_sum(const float* in, size_t floats, uint64_t stamp)
+{
+    for (size_t i = 0; i < floats; ++i) {
+        float sum = 0;
+        for (int rank = 0; rank < bench_ranks; ++rank)
+            sum += term(stamp, rank, i);
+        if (in[i] < sum || in[i] > sum)
+            bench_fail("wrong sum at element %zu: %g instead of %g", i, (double)in[i], (double)sum);
+    }
+}
+
 void bench_show_path(int to, int from)
 {
     enum { kPieces = 16, kPiece = 64 * 1024 };

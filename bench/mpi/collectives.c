@@ -48,17 +48,10 @@ static uint64_t seed_of(uint64_t stamp, int from, int to)
     return (stamp * 1024 + (uint64_t)from) * 1024 + (uint64_t)to;
 }
 
-static float term(uint64_t stamp, int rank, size_t index)
-{
-    return (float)((stamp / 7 + (uint64_t)rank * 5 + index) % 64);
-}
-
 static void fill(world* w, const operation* op, uint64_t stamp)
 {
     if (op->reduces) {
-        float* out = (float*)(void*)w->out;
-        for (size_t i = 0; i < (size_t)floats(w); ++i)
-            out[i] = term(stamp, bench_rank, i);
+        bench_fill_terms((float*)(void*)w->out, (size_t)floats(w), stamp);
         return;
     }
     for (int to = 0; to < (op->out_per_peer ? bench_ranks : 1); ++to)
@@ -67,14 +60,7 @@ static void fill(world* w, const operation* op, uint64_t stamp)
 
 static void check_sum(const world* w, uint64_t stamp)
 {
-    const float* in = (const float*)(const void*)w->in;
-    for (size_t i = 0; i < (size_t)floats(w); ++i) {
-        float sum = 0;
-        for (int rank = 0; rank < bench_ranks; ++rank)
-            sum += term(stamp, rank, i);
-        if (in[i] < sum || in[i] > sum)
-            bench_fail("wrong sum at element %zu: %g instead of %g", i, (double)in[i], (double)sum);
-    }
+    bench_check_sum((const float*)(const void*)w->in, (size_t)floats(w), stamp);
 }
 
 static void check_all(world* w, int root, uint64_t stamp)

@@ -126,6 +126,11 @@ static inline unsigned char* bench_slot(const bench_buffer* buffer, long index)
 void bench_fill(void* data, size_t size, uint64_t seed);
 void bench_check(const void* data, size_t size, uint64_t seed, const char* what);
 
+/* What this rank gives to a sum, small whole numbers, so that the sum over all ranks is exact in any order; bench_check_sum aborts the job at the first element
+ * that is wrong. */
+void bench_fill_terms(float* out, size_t floats, uint64_t stamp);
+void bench_check_sum(const float* in, size_t floats, uint64_t stamp);
+
 /* ---- the batch clock ---- */
 
 /*

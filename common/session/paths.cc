@@ -109,11 +109,12 @@ Port* SessionLayer::bulk_port(const Session& s, Port* lane) noexcept
 std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
 {
     Port* const lane = s.links_[0].port;
-    if (!s.lane_up() || bulk_port(s, lane) == lane) {
+    Port* const bulk = bulk_port(s, lane);
+    if (!s.lane_up() || bulk == lane) {
         return SIZE_MAX;
     }
     const model::Line here = expected_of(*lane);
-    const model::Line there = expected_of(*bulk_port(s, lane));
+    const model::Line there = expected_of(*bulk);
     const double gain = here.per_byte_ns - there.per_byte_ns;
     const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns) / gain : kNoLength;
     return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;

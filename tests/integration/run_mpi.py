@@ -464,7 +464,7 @@ def parse(argv):
     parser.add_argument("--transports", default="", metavar="LIST", help="Linnet's setting of this name; cases that are about tcp are left out")
     parser.add_argument("--pull", type=float, default=0.0, metavar="SECONDS",
                         help="with --lab: take the link of host h1 away for two seconds every so often; nothing may be lost or doubled")
-    parser.add_argument("--narrow", action="store_true", help="the cases for a lab whose ports hold less than what is sent (narrow_ports.sh), and no others")
+    parser.add_argument("--narrow", action="store_true", help="the cases for a lab whose ports hold less than what is sent (incast.sh, tcp_beside.sh), and no others")
     parser.add_argument("--label", default="", help="what else is true of this run, for its output and results")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
