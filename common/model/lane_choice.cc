@@ -23,7 +23,7 @@ double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const
     const unsigned wide = paths_[path].bulk;
     if (wide < count_ && wide != path) {
         const Line& other = paths_[wide].expected;
-        const double asked = 2 * own.fixed_ns;   // the question and the answer
+        const double asked = 2 * own.fixed_ns + asking_waits_ns_;   // the question and the answer
         if (asked + other.at(size) < own.at(size)) {
             return asked + (alone ? other.at(size) : other.per_byte_ns * size);
         }

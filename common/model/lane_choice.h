@@ -40,6 +40,8 @@ public:
     void expect(unsigned path, const Line& expected) noexcept { paths_[path].expected = expected; }
     // Long messages of a lane on `path` are announced there and go over `other` as bulk data, where that pays. kNone or `path`, as at first: they stay.
     void bulk_goes(unsigned path, unsigned other) noexcept { paths_[path].bulk = other; }
+    // A question and its answer take so much longer than two messages: both sides wait for a core in between.
+    void asking_waits(double ns) noexcept { asking_waits_ns_ = ns; }
     [[nodiscard]] unsigned paths() const noexcept { return count_; }
 
     // A message of `bytes` was sent or has come. `alone`: the one before it went the other way, as in a ping-pong; else it is one of a row, of which only the
@@ -69,6 +71,7 @@ private:
     std::array<Path, kMost> paths_{};
     unsigned count_{0};
     unsigned at_{0};
+    double asking_waits_ns_{0};
     Nanos worth_;
     TimePoint moved_at_{};
 };

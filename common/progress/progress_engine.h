@@ -181,6 +181,8 @@ public:
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
     // The cores are wanted by others: spin little.
     [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }
+    // How long a thread waits for a core then, as its yields show; else 0. Any thread.
+    [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
 
 private:
     static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2, kEventBellTag = 3;   // sources have 0

@@ -81,6 +81,7 @@ void ProgressEngine::give_way() noexcept
         }
         if (somebody) {
             crowd_.disturbed();
+            crowd_.waited(now - before);
         } else {
             crowd_.alone();
         }

@@ -38,6 +38,7 @@ public:
     static constexpr unsigned kLimit = 6;
     static constexpr unsigned kEvidence = 4;   // two signs within a few yields; one alone may have been an interrupt
     static constexpr unsigned kCalmest = 4;
+    static constexpr Ticks kWaitsInMean = 16;
     static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
     static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
     static constexpr Ticks kLeastOfMemory = 16;  // and so is the shortest memory: about two slices
@@ -59,6 +60,14 @@ public:
         calm_.store(0, std::memory_order_relaxed);
     }
     [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
+    // A yield let others run, and the core came back after `took`.
+    void waited(Ticks took) noexcept
+    {
+        const Ticks mean = core_wait_.load(std::memory_order_relaxed);
+        core_wait_.store(mean == 0 ? took : mean - mean / kWaitsInMean + took / kWaitsInMean, std::memory_order_relaxed);
+    }
+    // How long a thread waits for a core, in the mean of late; 0 unless contended().
+    [[nodiscard]] Ticks core_wait() const noexcept { return contended() ? core_wait_.load(std::memory_order_relaxed) : 0; }
     // How often to look: the time between two yields is 2^calm() times the shortest. Yields that nobody uses make it longer, one that
     // somebody uses makes it the shortest again.
     [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
@@ -99,6 +108,7 @@ public:
 private:
     std::atomic<unsigned> score_{0};
     std::atomic<unsigned> calm_{0};
+    std::atomic<Ticks> core_wait_{0};
     std::atomic<Ticks> robbed_at_{0};      // the last time,
     std::atomic<Ticks> loot_{0};           // what was lost up to then, less what is borne,
     std::atomic<Ticks> robbed_until_{0};   // and what followed from it,

@@ -15,6 +15,7 @@ liblinnet_session_la_SOURCES = \
     session/peers.cc \
     session/port.cc \
     session/session.h \
+    session/session_config.h \
     session/session_layer.cc \
     session/session_layer.h \
     session/session_open.cc \

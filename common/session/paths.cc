@@ -19,6 +19,12 @@ constexpr Nanos kSendsToo = std::chrono::seconds{1};
 constexpr double kNoLength = 1e15;
 // After so many messages it is asked again what the transports expect.
 constexpr unsigned kExpectAgain = 64;
+
+// Of a question: the peer must have a core to answer, and we need ours again to hear it. As many ranks to a core as here are presumed there.
+double waits_for_cores_ns(const SessionLayer::Config& config) noexcept
+{
+    return 2 * static_cast<double>(config.core_wait().count());
+}
 }   // namespace
 
 // ---- which ways there are ----
@@ -116,7 +122,7 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     const model::Line here = expected_of(*lane);
     const model::Line there = expected_of(*bulk);
     const double gain = here.per_byte_ns - there.per_byte_ns;
-    const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns) / gain : kNoLength;
+    const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns + waits_for_cores_ns(config_)) / gain : kNoLength;
     return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;
 }
 
@@ -179,6 +185,7 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
 void SessionLayer::expect_lanes(Session& s) const noexcept
 {
     LanePaths& p = *s.lane_paths_;
+    p.choice.asking_waits(waits_for_cores_ns(config_));
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
         p.choice.expect(i, expected_of(*p.ports[i]));
         p.choice.bulk_goes(i, p.index_of(bulk_port(s, p.ports[i])));

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/log.h"
 #include "session/numbers.h"
 #include "session/session.h"
+#include "session/session_config.h"
 #include "stats/counters.h"
 #include "sync/backoff.h"
 
@@ -54,17 +56,7 @@ private:
 
 class SessionLayer final : public EventSource {
 public:
-    struct Config {
-        Nanos connect_timeout{std::chrono::seconds{30}};
-        Nanos peer_timeout{std::chrono::seconds{10}};       // silence that is worth a warning
-        Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
-        bool allow_by_address{true};
-        std::uint32_t first_number{1};                      // of the first message, the same for all; tests start near the wrap
-        bool choose_paths{false};                           // links go where messages and transfers take the least time; else to the first transport
-        model::PathChoice::Config path_choice;
-        model::LaneChoice::Config lane_choice;
-        std::vector<std::pair<std::string, model::Line>> expected;   // of a transfer, by name of the transport; without: what its caps say
-    };
+    using Config = SessionConfig;
 
     SessionLayer(const Config& config, SessionSink& sink, const Clock& clock, Log& log, Counters& counters, Counters& shared_counters);
     ~SessionLayer() override;

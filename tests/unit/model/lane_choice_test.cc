@@ -120,6 +120,19 @@ TEST_F(LaneChoiceTest, LongMessagesStayWhereBulkDataDoes)
     EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), kQuick.at(65536));
 }
 
+TEST_F(LaneChoiceTest, QuestionThatWaitsForACoreIsDear)
+{
+    messages(8, 2000);
+    ASSERT_EQ(choice.at(), 1u);
+    const double asked = choice.cost_ns(1, 16384, true);
+    choice.asking_waits(5000);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 16384, true), asked + 5000);
+    choice.asking_waits(60'000);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 16384, true), kQuick.at(16384)) << "it is not asked";
+    EXPECT_LE(messages(16384, 1000), 130u) << "9 us of each are lost there, and 1 ms makes it move";
+    EXPECT_EQ(choice.at(), 0u);
+}
+
 TEST_F(LaneChoiceTest, RowsOfLongMessagesBringTheLaneBackWhereverTheirBytesGo)
 {
     for (const unsigned bulk : {0u, 1u}) {

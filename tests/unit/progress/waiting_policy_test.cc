@@ -44,6 +44,25 @@ TEST(Crowd, QuietYieldsClearASuspicion)
     EXPECT_FALSE(crowd.contended());
 }
 
+TEST(Crowd, KnowsHowLongACoreIsWaitedForWhileThereIsOne)
+{
+    Crowd crowd;
+    crowd.waited(1600);
+    EXPECT_EQ(crowd.core_wait(), 0u) << "not contended";
+    crowd.suspect();
+    EXPECT_EQ(crowd.core_wait(), 1600u);
+    crowd.waited(3200);
+    EXPECT_EQ(crowd.core_wait(), 1700u) << "a sixteenth of the way";
+    for (int i = 0; i < 200; ++i) {
+        crowd.waited(160);
+    }
+    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 160, 16);
+    while (crowd.contended()) {
+        crowd.alone();
+    }
+    EXPECT_EQ(crowd.core_wait(), 0u);
+}
+
 TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};

@@ -52,6 +52,17 @@ TEST_F(LanesAloneTest, LongerMessagesLeaveTheLaneBeforeThereIsABulkLink)
     EXPECT_EQ(asked(), before);
 }
 
+TEST_F(LanesAloneTest, MessagesStayOnTheLaneLongerWhereTheirQuestionsWaitForACore)
+{
+    for (auto& t : second) {
+        t->expect(1200ns, 0.5);
+    }
+    core_wait = 10us;
+    EXPECT_NEAR(static_cast<double>(asked().first), 23200, 1) << "2 us, 1.2 us and twice 10 us, for 1 ns a byte";
+    core_wait = 0us;
+    EXPECT_NEAR(static_cast<double>(asked().first), 3200, 1);
+}
+
 TEST_F(LanesAloneTest, WayBackThatFailsIsLeftForTheLane)
 {
     world.net.faults.timed_out = 1;

@@ -31,6 +31,7 @@ public:
         world.config.choose_paths = choose;
         world.config.path_choice.trial_pause = 10ms;
         world.config.connect_timeout = connect_timeout;
+        world.config.core_wait = {[](const void* wait) noexcept { return *static_cast<const Nanos*>(wait); }, &core_wait};
         a = &world.node(1001, 1);
         b = &world.node(1002, 2);
         for (SessionNode* const n : {a, b}) {
@@ -180,6 +181,7 @@ public:
     NodePeer* to_b{nullptr};
     NodePeer* to_a{nullptr};
     Nanos first_takes{8ms};
+    Nanos core_wait{0};
     Nanos second_takes{8ms};
 
 private:
