@@ -42,7 +42,7 @@ public:
     static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
     static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
     static constexpr Ticks kLeastOfMemory = 16;  // and so is the shortest memory: about two slices
-    static constexpr Ticks kGrowthOfMemory = 4;
+    static constexpr Ticks kGrowthOfMemory = 2;
 
     void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
     void alone() noexcept
@@ -75,7 +75,7 @@ public:
     // A yield that ended `now` `took` a time slice: a program that computes had it, and does not yield in return as a neighbour does that waits. Or one of
     // many neighbours was slow, which is no reason to stop yielding: what counts is the share of the time that is lost so. More than a quarter over two
     // slices, and for a while no yield is worth its price; afterwards one more slice tells that the other program is still there. A neighbour that copies a
-    // megabyte is soon done; so the while is short at first, and four times as long, up to `memory`, each time the first yield after it went like that.
+    // megabyte is soon done; so the while is short at first, and twice as long, up to `memory`, each time the first yield after it went like that.
     void robbed(Ticks now, Ticks took, Ticks memory) noexcept
     {
         const Ticks limit = memory / kLimitOfLoot;

@@ -114,8 +114,8 @@ TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
     EXPECT_TRUE(crowd.yields_are_dear(5559));
     EXPECT_FALSE(crowd.yields_are_dear(5560));
     crowd.robbed(5610, 40, 1600);   // the first yield afterwards: still there
-    EXPECT_TRUE(crowd.yields_are_dear(6009));
-    EXPECT_FALSE(crowd.yields_are_dear(6010));
+    EXPECT_TRUE(crowd.yields_are_dear(5809));
+    EXPECT_FALSE(crowd.yields_are_dear(5810));
     crowd.robbed(6500, 60, 1600);   // much later: forgotten
     EXPECT_FALSE(crowd.yields_are_dear(6501));
 }
@@ -140,7 +140,9 @@ TEST(Crowd, AProgramThatStaysIsAskedForLessAndLessOften)
     Ticks now = 10'000'000;
     EXPECT_EQ(dear_for(crowd, 1600, now), 0u);
     EXPECT_EQ(dear_for(crowd, 1600, now), 99u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 199u);
     EXPECT_EQ(dear_for(crowd, 1600, now), 399u);
+    EXPECT_EQ(dear_for(crowd, 1600, now), 799u);
     EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
     EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
 }
