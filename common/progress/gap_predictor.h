@@ -28,12 +28,18 @@ inline constexpr std::size_t kCallKinds = 4;
 // A row of posts with a long one among them counts, from there on, in places of its own. Programs also exchange short messages, of which each gap is
 // short; in places shared with those the one long gap behind `isend of 1 MB, compute` would be forgotten before it comes again.
 //
+// A place that is sometimes long would always be taken for long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn.
+// So each place remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short: from kSure times on
+// it will be short again. One long gap there, and it counts anew. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
+//
 // Owner: the engine. Threads: any, relaxed: with several threads inside the waist the rows mix, and the guess is merely worse.
 // Blocking: never. Cannot fail.
 class GapPredictor {
 public:
     static constexpr std::size_t kRow = 32;           // positions told apart; later ones share the last
     static constexpr std::uint8_t kForget = 3;
+    static constexpr unsigned kHistory = 4;
+    static constexpr std::uint8_t kSure = 3;
 
     // The host leaves now with a call of this kind. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
@@ -42,7 +48,7 @@ public:
         const std::size_t k = row_of(before, kind);
         const std::size_t place = same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
         place_.store(place, std::memory_order_relaxed);
-        return weight_[place].load(std::memory_order_relaxed) != 0;
+        return places_[place].is_long();
     }
     // The same when nobody needs to know: learned when it comes back, which it does in its own time.
     void left(CallKind kind) noexcept { left_.store(static_cast<std::uint8_t>(kind) + 1, std::memory_order_relaxed); }
@@ -51,7 +57,7 @@ public:
     {
         const std::size_t before = place_.load(std::memory_order_relaxed);
         const std::size_t k = row_of(before, kind);
-        return same_row(before, k) && weight_[std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1)].load(std::memory_order_relaxed) == 0;
+        return same_row(before, k) && !places_[std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1)].is_long();
     }
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
@@ -60,22 +66,39 @@ public:
             left_.store(0, std::memory_order_relaxed);
             static_cast<void>(leaving(static_cast<CallKind>(left - 1)));
         }
-        std::atomic<std::uint8_t>& weight = weight_[place_.load(std::memory_order_relaxed)];
-        const std::uint8_t old = weight.load(std::memory_order_relaxed);
-        if (after_long_gap) {
-            weight.store(kForget, std::memory_order_relaxed);
-        } else if (old != 0) {
-            weight.store(static_cast<std::uint8_t>(old - 1), std::memory_order_relaxed);
-        }
-    }
-    GapPredictor() noexcept
-    {
-        for (auto& weight : weight_) {
-            weight.store(1, std::memory_order_relaxed);
-        }
+        places_[place_.load(std::memory_order_relaxed)].learn(after_long_gap);
     }
 
 private:
+    class Place {
+    public:
+        [[nodiscard]] bool is_long() const noexcept
+        {
+            return weight_.load(std::memory_order_relaxed) != 0 && short_after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed) < kSure;
+        }
+        void learn(bool long_gap) noexcept
+        {
+            const std::uint8_t history = history_.load(std::memory_order_relaxed);
+            const std::uint8_t weight = weight_.load(std::memory_order_relaxed);
+            std::atomic<std::uint8_t>& times = short_after_[history];
+            const std::uint8_t before = times.load(std::memory_order_relaxed);
+            if (long_gap) {
+                weight_.store(kForget, std::memory_order_relaxed);
+                times.store(0, std::memory_order_relaxed);
+            } else {
+                weight_.store(static_cast<std::uint8_t>(weight - (weight != 0 ? 1 : 0)), std::memory_order_relaxed);
+                times.store(std::min(static_cast<std::uint8_t>(before + 1), kSure), std::memory_order_relaxed);
+            }
+            history_.store(static_cast<std::uint8_t>((2 * history + (long_gap ? 1 : 0)) % kHistories), std::memory_order_relaxed);
+        }
+
+    private:
+        static constexpr unsigned kHistories = 1u << kHistory;
+        std::atomic<std::uint8_t> weight_{1};
+        std::atomic<std::uint8_t> history_{0};   // the last gap in the lowest bit; 1: long
+        std::array<std::atomic<std::uint8_t>, kHistories> short_after_{};
+    };
+
     static constexpr auto kShortRow = static_cast<std::size_t>(CallKind::kPost);
     static constexpr auto kLongRow = static_cast<std::size_t>(CallKind::kLongPost);
     // A short post behind a long one goes on with its row, and a long one takes the row over.
@@ -90,7 +113,7 @@ private:
 
     std::atomic<std::uint8_t> left_{0};               // a kind, plus one; 0: place_ is up to date
     std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
-    std::array<std::atomic<std::uint8_t>, kCallKinds * kRow + 1> weight_;
+    std::array<Place, kCallKinds * kRow + 1> places_;
 };
 
 }   // namespace linnet

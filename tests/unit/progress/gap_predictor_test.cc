@@ -5,6 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <string_view>
+
+#include "support/seed.h"
+
 namespace linnet {
 namespace {
 
@@ -74,15 +79,50 @@ TEST(GapPredictor, OnlyTheLastPostBeforeTheComputationIsLong)
     }
 }
 
-TEST(GapPredictor, PlaceThatAlternatesStaysLong)
+// A phase that waits at once and one that computes, in turn; and others that repeat.
+TEST(GapPredictor, PlaceThatRepeatsItselfIsLearned)
+{
+    for (const std::string_view pattern : {"LS", "LSS", "LLS", "LLLLS", "LSLLS"}) {
+        GapPredictor gaps;
+        for (std::size_t i = 0; i < 20 * pattern.size(); ++i) {
+            const bool is_long = pattern[i % pattern.size()] == 'L';
+            const bool predicted = leave(gaps, CallKind::kPost, is_long);
+            if (i >= 5 * pattern.size()) {
+                EXPECT_EQ(predicted, is_long) << pattern << " " << i;
+            }
+            leave(gaps, CallKind::kCompleted, false);
+        }
+    }
+}
+
+TEST(GapPredictor, PlaceThatIsSometimesLongStaysLong)
 {
     GapPredictor gaps;
-    for (int round = 0; round < 50; ++round) {
-        EXPECT_TRUE(leave(gaps, CallKind::kPost, true));
-        leave(gaps, CallKind::kCompleted, false);
-        EXPECT_TRUE(leave(gaps, CallKind::kPost, false));
+    std::mt19937_64 random{testing::test_seed(7)};
+    unsigned missed = 0;
+    for (int i = 0; i < 2000; ++i) {
+        const bool is_long = random() % 2 == 0;
+        const bool predicted = leave(gaps, CallKind::kPost, is_long);
+        missed += is_long && !predicted ? 1 : 0;
         leave(gaps, CallKind::kCompleted, false);
     }
+    EXPECT_LT(missed, 300u) << "of some 1000";
+}
+
+// The pattern ends, and a history that meant "short" is followed by a long gap: once.
+TEST(GapPredictor, PatternThatEndsIsForgottenAtOnce)
+{
+    GapPredictor gaps;
+    for (int i = 0; i < 40; ++i) {
+        leave(gaps, CallKind::kPost, i % 2 == 0);
+        leave(gaps, CallKind::kCompleted, false);
+    }
+    unsigned missed = 0;
+    for (int i = 0; i < 40; ++i) {
+        missed += leave(gaps, CallKind::kPost, true) ? 0 : 1;
+        leave(gaps, CallKind::kCompleted, false);
+    }
+    EXPECT_LE(missed, 1u);
 }
 
 // Computing alone, a transfer alone, both, with short receives around: of all posts only one in nine is followed by a computation.
