@@ -74,7 +74,8 @@ private:
     public:
         [[nodiscard]] bool is_long() const noexcept
         {
-            return weight_.load(std::memory_order_relaxed) != 0 && short_after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed) < kSure;
+            const std::uint8_t times = short_after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed);
+            return weight_.load(std::memory_order_relaxed) != 0 && times < kSure;
         }
         void learn(bool long_gap) noexcept
         {

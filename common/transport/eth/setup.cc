@@ -17,7 +17,7 @@ constexpr TransportCaps kPrior{
     .lane_packet_max = 0,   // filled in by FrameTransport
     .separate_bulk = true,
     .direct_links = false,
-    .latency = Nanos{1500},
+    .latency = Nanos{4400},
     .bytes_per_ns = 0.9,   // with frames of 1500 bytes, until rows of them were timed
 };
 

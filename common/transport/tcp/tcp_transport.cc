@@ -32,7 +32,7 @@ constexpr TransportCaps kCaps{
     .lane_packet_max = 128 * 1024,
     .separate_bulk = true,
     .direct_links = false,
-    .latency = Nanos{4500},
+    .latency = Nanos{7200},
     .bytes_per_ns = 3.0,
     .told_of_death = true,
 };

@@ -16,7 +16,7 @@ constexpr TransportCaps kPrior{
     .lane_packet_max = 0,   // filled in by FrameTransport
     .separate_bulk = true,
     .direct_links = false,
-    .latency = Nanos{4000},
+    .latency = Nanos{6700},
     .bytes_per_ns = 2.5,
 };
 
