@@ -129,6 +129,7 @@ void Context::make_layers(const OpenArgs& args)
     sc.peer_timeout = settings_.duration(SettingId::kPeerTimeout);
     sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
     sc.choose_paths = settings_.choice(SettingId::kPathChoice) == 1;
+    sc.lane_choice.asked_beyond = qc.eager_limit;
     if (sc.choose_paths) {
         sc.expected = expected_costs(settings_, log_);
     }

@@ -23,8 +23,11 @@ double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const
     const unsigned wide = paths_[path].bulk;
     if (wide < count_ && wide != path) {
         const Line& other = paths_[wide].expected;
-        const double asked = 2 * own.fixed_ns + asking_waits_ns_;   // the question and the answer
-        if (asked + other.at(size) < own.at(size)) {
+        // The question and the answer. One that waits for a core does so wherever the lane is if the message is so long that it is asked for there, too; what
+        // then goes with the announcement on a wide path covers the rest of the question.
+        const bool always = bytes > config_.asked_beyond;
+        const double asked = 2 * own.fixed_ns + (always ? 0 : asking_waits_ns_);
+        if (always || asked + other.at(size) < own.at(size)) {
             return asked + (alone ? other.at(size) : other.per_byte_ns * size);
         }
     }

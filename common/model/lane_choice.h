@@ -28,6 +28,7 @@ public:
         Nanos soon{std::chrono::milliseconds{200}};       // so soon after another, up to here; a later one sets it back
         Nanos retry_first{std::chrono::seconds{10}};      // until a path that failed is tried again; doubles
         Nanos retry_max{std::chrono::seconds{320}};
+        std::uint64_t asked_beyond{UINT64_MAX};           // bytes: a longer message is asked for wherever the lane is
     };
     static constexpr unsigned kMost = 4;
     static constexpr unsigned kNone = kMost;

@@ -28,9 +28,9 @@ inline constexpr std::size_t kCallKinds = 4;
 // A row of posts with a long one among them counts, from there on, in places of its own. Programs also exchange short messages, of which each gap is
 // short; in places shared with those the one long gap behind `isend of 1 MB, compute` would be forgotten before it comes again.
 //
-// A place that is sometimes long would always be taken for long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn.
-// So each place remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short: from kSure times on
-// it will be short again. One long gap there, and it counts anew. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
+// So a place that is sometimes long counts as long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn. So each place
+// remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short, or long: kSurelyShort or kSurelyLong times,
+// and it is expected to be so again, whatever the small counter says. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
 //
 // Owner: the engine. Threads: any, relaxed: with several threads inside the waist the rows mix, and the guess is merely worse.
 // Blocking: never. Cannot fail.
@@ -39,7 +39,8 @@ public:
     static constexpr std::size_t kRow = 32;           // positions told apart; later ones share the last
     static constexpr std::uint8_t kForget = 3;
     static constexpr unsigned kHistory = 4;
-    static constexpr std::uint8_t kSure = 3;
+    static constexpr int kSurelyShort = 5;
+    static constexpr int kSurelyLong = 2;
 
     // The host leaves now with a call of this kind. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
@@ -74,22 +75,17 @@ private:
     public:
         [[nodiscard]] bool is_long() const noexcept
         {
-            const std::uint8_t times = short_after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed);
-            return weight_.load(std::memory_order_relaxed) != 0 && times < kSure;
+            const std::int8_t row = after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed);
+            return row >= kSurelyLong || (row > -kSurelyShort && weight_.load(std::memory_order_relaxed) != 0);
         }
         void learn(bool long_gap) noexcept
         {
             const std::uint8_t history = history_.load(std::memory_order_relaxed);
             const std::uint8_t weight = weight_.load(std::memory_order_relaxed);
-            std::atomic<std::uint8_t>& times = short_after_[history];
-            const std::uint8_t before = times.load(std::memory_order_relaxed);
-            if (long_gap) {
-                weight_.store(kForget, std::memory_order_relaxed);
-                times.store(0, std::memory_order_relaxed);
-            } else {
-                weight_.store(static_cast<std::uint8_t>(weight - (weight != 0 ? 1 : 0)), std::memory_order_relaxed);
-                times.store(std::min(static_cast<std::uint8_t>(before + 1), kSure), std::memory_order_relaxed);
-            }
+            const int row = after_[history].load(std::memory_order_relaxed);
+            const int next = long_gap ? std::clamp(row + 1, 1, kSurelyLong) : std::clamp(row - 1, -kSurelyShort, -1);
+            after_[history].store(static_cast<std::int8_t>(next), std::memory_order_relaxed);
+            weight_.store(long_gap ? kForget : static_cast<std::uint8_t>(weight - (weight != 0 ? 1 : 0)), std::memory_order_relaxed);
             history_.store(static_cast<std::uint8_t>((2 * history + (long_gap ? 1 : 0)) % kHistories), std::memory_order_relaxed);
         }
 
@@ -97,7 +93,7 @@ private:
         static constexpr unsigned kHistories = 1u << kHistory;
         std::atomic<std::uint8_t> weight_{1};
         std::atomic<std::uint8_t> history_{0};   // the last gap in the lowest bit; 1: long
-        std::array<std::atomic<std::uint8_t>, kHistories> short_after_{};
+        std::array<std::atomic<std::int8_t>, kHistories> after_{};   // so many gaps in a row were long, or short if it is negative
     };
 
     static constexpr auto kShortRow = static_cast<std::size_t>(CallKind::kPost);

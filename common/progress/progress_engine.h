@@ -181,7 +181,7 @@ public:
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
     // The cores are wanted by others: spin little.
     [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }
-    // How long a thread waits for a core then, as its yields show; else 0. Any thread.
+    // How long a thread waits for a core that it has given away, as its yields show: at most some 0.5 ms. Any thread.
     [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
 
 private:

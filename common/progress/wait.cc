@@ -70,6 +70,7 @@ void ProgressEngine::give_way() noexcept
         yield_cpu();
         const Ticks now = read_ticks();
         const bool slow = now - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs;
+        crowd_.yielded(slow ? std::min(now - before, robbed_) : 0);   // a longer one tells of a program that computes, or of a stop
         const bool somebody = slow && (!watched || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
         if (slow && now - before > robbed_) {
             watch_until_.store(now + 2 * robbery_remembered_, std::memory_order_relaxed);   // until after what is remembered has passed
@@ -81,7 +82,6 @@ void ProgressEngine::give_way() noexcept
         }
         if (somebody) {
             crowd_.disturbed();
-            crowd_.waited(now - before);
         } else {
             crowd_.alone();
         }

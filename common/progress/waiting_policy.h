@@ -38,7 +38,7 @@ public:
     static constexpr unsigned kLimit = 6;
     static constexpr unsigned kEvidence = 4;   // two signs within a few yields; one alone may have been an interrupt
     static constexpr unsigned kCalmest = 4;
-    static constexpr Ticks kWaitsInMean = 16;
+    static constexpr Ticks kYieldsInMean = 16;
     static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
     static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
     static constexpr Ticks kLeastOfMemory = 16;  // and so is the shortest memory: about two slices
@@ -60,14 +60,14 @@ public:
         calm_.store(0, std::memory_order_relaxed);
     }
     [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
-    // A yield let others run, and the core came back after `took`.
-    void waited(Ticks took) noexcept
+    // A yield was over after `took`: what it cost to give the core away and have it back. The caller bounds it.
+    void yielded(Ticks took) noexcept
     {
         const Ticks mean = core_wait_.load(std::memory_order_relaxed);
-        core_wait_.store(mean == 0 ? took : mean - mean / kWaitsInMean + took / kWaitsInMean, std::memory_order_relaxed);
+        core_wait_.store(mean - mean / kYieldsInMean + took / kYieldsInMean, std::memory_order_relaxed);
     }
-    // How long a thread waits for a core, in the mean of late; 0 unless contended().
-    [[nodiscard]] Ticks core_wait() const noexcept { return contended() ? core_wait_.load(std::memory_order_relaxed) : 0; }
+    // How long a thread that gives its core away waits for it, in the mean of its last yields. Falls to next to nothing when nobody else wants the core.
+    [[nodiscard]] Ticks core_wait() const noexcept { return core_wait_.load(std::memory_order_relaxed); }
     // How often to look: the time between two yields is 2^calm() times the shortest. Yields that nobody uses make it longer, one that
     // somebody uses makes it the shortest again.
     [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }

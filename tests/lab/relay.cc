@@ -6,15 +6,12 @@
 //
 // Makes the tap and says "ready" on the standard output once it exists; the tap goes with the process. A frame waits
 // DELAY plus a uniform draw of at most JITTER to either side, but never less than the frame before it, so that jitter
-// alone changes no order. With probability REORDER a frame waits not at all and overtakes those that do. It stays on the
-// core that it starts on: the kernel has a queue of arrived frames for each core, and a writer that moves lets the frames
-// of its new core overtake those that still lie on the old one.
+// alone changes no order. With probability REORDER a frame waits not at all and overtakes those that do.
 
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -89,15 +86,6 @@ Statistics* map_statistics(const char* path)
         fail(path);
     close(fd);
     return static_cast<Statistics*>(at);
-}
-
-void stay_on_this_core()
-{
-    cpu_set_t here;
-    CPU_ZERO(&here);
-    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &here);
-    if (sched_setaffinity(0, sizeof here, &here) < 0)
-        fail("sched_setaffinity");
 }
 
 class Relay {
@@ -200,7 +188,6 @@ int main(int argc, char** argv)
                             .statistics = argv[6]};
     close_range(3, ~0U, 0);         // the lab's lock, held until this process is where the lab finds it
     prctl(PR_SET_TIMERSLACK, 1UL);  // timers fire when they say, not up to 50 us later
-    stay_on_this_core();
     Relay relay{settings};
     std::puts("ready");
     std::fclose(stdout);

@@ -89,13 +89,22 @@ def relay_program():
     return program
 
 
+def relay_core(hook):
+    """The core that a hook's relay stays on. The kernel has a queue of arrived frames for each core, and a writer that moves lets the frames of its
+    new core overtake those that still lie on the old one. The relays of a lab are spread over the cores."""
+    cores = sorted(os.sched_getaffinity(0))
+    return cores[(int(hook.tap.lstrip("dinout")) + (hook.side == "egress")) % len(cores)]
+
+
 def start_relay(lab, hook, settings):
     """Starts the relay of a hook in the hook's namespace, where 'down' finds it."""
+    core = relay_core(hook)
     nanoseconds = [str(round(settings[name] * 1e9)) for name in ("delay", "jitter")]
     argv = ["nsenter", f"--net={NAMESPACES / hook.namespace}", str(relay_program()), hook.tap, *nanoseconds,
             str(settings["reorder"]), str(own_seed(hook, settings)), str(hook.statistics)]
     relay = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             cwd="/", start_new_session=True, text=True, close_fds=False)
+                             cwd="/", start_new_session=True, text=True, close_fds=False,
+                             preexec_fn=lambda: os.sched_setaffinity(0, {core}))
     if relay.stdout.readline() != "ready\n":
         relay.wait()
         raise LabError(relay.stderr.read().strip() or "the relay does not start")

@@ -10,6 +10,16 @@ namespace {
 
 TEST(ReadyRef, WithoutAQuestionTheAnswerIsNo) { EXPECT_FALSE(ReadyRef{}()); }
 
+TEST(AskRef, AnswersWithWhatItIsAskedFor)
+{
+    EXPECT_EQ(AskRef<int>{}(), 0);
+    int number = 7;
+    const AskRef<int> ref{[](const void* about) noexcept { return *static_cast<const int*>(about); }, &number};
+    EXPECT_EQ(ref(), 7);
+    number = 8;
+    EXPECT_EQ(ref(), 8);
+}
+
 TEST(ReadyRef, AsksAnewEachTime)
 {
     int count = 0;

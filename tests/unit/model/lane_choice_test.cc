@@ -133,6 +133,24 @@ TEST_F(LaneChoiceTest, QuestionThatWaitsForACoreIsDear)
     EXPECT_EQ(choice.at(), 0u);
 }
 
+TEST_F(LaneChoiceTest, MessagesThatAreAskedForAnywhereWaitForCoresAnywhere)
+{
+    LaneChoice::Config config;
+    config.asked_beyond = 65536;
+    LaneChoice limited{config};
+    limited.add(kWide);
+    limited.add(kQuick);
+    limited.bulk_goes(1, 0);
+    for (const double wait : {0.0, 60'000.0, 600'000.0}) {
+        limited.asking_waits(wait);
+        for (const std::uint64_t bytes : {65537u, 1u << 18, 1u << 20}) {
+            EXPECT_DOUBLE_EQ(limited.cost_ns(1, bytes, true), 2 * kQuick.fixed_ns + kWide.at(static_cast<double>(bytes))) << wait;
+            EXPECT_DOUBLE_EQ(limited.cost_ns(0, bytes, true), kWide.at(static_cast<double>(bytes))) << wait;
+        }
+    }
+    EXPECT_DOUBLE_EQ(limited.cost_ns(1, 65536, true), kQuick.at(65536)) << "this one may go whole, and need not be asked for";
+}
+
 TEST_F(LaneChoiceTest, RowsOfLongMessagesBringTheLaneBackWhereverTheirBytesGo)
 {
     for (const unsigned bulk : {0u, 1u}) {

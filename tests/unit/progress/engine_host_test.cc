@@ -5,10 +5,12 @@
 // Times are only ever bounded from above, generously, except where sleeping too little is the failure.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 
 #include <chrono>
 #include <thread>
 
+#include "sys/cpu_set.h"
 #include "unit/progress/engine_fixture.h"
 
 namespace linnet {
@@ -161,6 +163,35 @@ TEST_F(ProgressEngineTest, PolicySpinNeverSleeps)
         host_call();
     }
     EXPECT_EQ(count(Counter::kAppSleeps), 0u);
+}
+
+// Two threads on one core: what the other one takes before it yields, too, is what a yield of the host costs.
+TEST_F(ProgressEngineTest, HostKnowsHowLongItWaitsForACoreThatItShares)
+{
+    ProgressEngine& engine = make({.policy = ProgressPolicy::kSpin, .event_thread = false});
+    engine.work_opened();
+    EXPECT_EQ(engine.core_wait(), Nanos::zero());
+    const CpuSet before = thread_affinity();
+    const CpuSet one = CpuSet::range(static_cast<unsigned>(sched_getcpu()), 1);
+    ASSERT_TRUE(set_thread_affinity(one));
+    std::atomic<bool> over{false};
+    std::thread neighbour{[&over] {   // on the same core
+        while (!over.load()) {
+            for (const TimePoint end = monotonic_now() + 100us; monotonic_now() < end;) {
+            }
+            std::this_thread::yield();
+        }
+    }};
+    Nanos longest{0};
+    for (const TimePoint end = monotonic_now() + 20s; longest < 20us && monotonic_now() < end;) {
+        host_call();
+        longest = std::max(longest, engine.core_wait());
+    }
+    over.store(true);
+    neighbour.join();
+    EXPECT_TRUE(set_thread_affinity(before));
+    EXPECT_GE(longest, 20us);
+    EXPECT_LE(longest, 510us) << "a longer wait than that is no turn of others that wait";
 }
 
 // ---- wait ----

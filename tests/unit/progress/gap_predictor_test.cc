@@ -82,12 +82,12 @@ TEST(GapPredictor, OnlyTheLastPostBeforeTheComputationIsLong)
 // A phase that waits at once and one that computes, in turn; and others that repeat.
 TEST(GapPredictor, PlaceThatRepeatsItselfIsLearned)
 {
-    for (const std::string_view pattern : {"LS", "LSS", "LLS", "LLLLS", "LSLLS"}) {
+    for (const std::string_view pattern : {"LS", "LSS", "LLS", "LSSS", "LSSSS", "LLLSSS", "LLLLS", "LSLLS"}) {
         GapPredictor gaps;
-        for (std::size_t i = 0; i < 20 * pattern.size(); ++i) {
+        for (std::size_t i = 0; i < 30 * pattern.size(); ++i) {
             const bool is_long = pattern[i % pattern.size()] == 'L';
             const bool predicted = leave(gaps, CallKind::kPost, is_long);
-            if (i >= 5 * pattern.size()) {
+            if (i >= 10 * pattern.size()) {
                 EXPECT_EQ(predicted, is_long) << pattern << " " << i;
             }
             leave(gaps, CallKind::kCompleted, false);
@@ -95,7 +95,8 @@ TEST(GapPredictor, PlaceThatRepeatsItselfIsLearned)
     }
 }
 
-TEST(GapPredictor, PlaceThatIsSometimesLongStaysLong)
+// What one chance in two costs: a row of three short ones makes a long gap come unexpected, one in eight, and histories that were short five times some more.
+TEST(GapPredictor, PlaceThatIsLongAtRandomMostlyStaysLong)
 {
     GapPredictor gaps;
     std::mt19937_64 random{testing::test_seed(7)};
@@ -106,7 +107,7 @@ TEST(GapPredictor, PlaceThatIsSometimesLongStaysLong)
         missed += is_long && !predicted ? 1 : 0;
         leave(gaps, CallKind::kCompleted, false);
     }
-    EXPECT_LT(missed, 300u) << "of some 1000";
+    EXPECT_LT(missed, 220u) << "of some 1000";
 }
 
 // The pattern ends, and a history that meant "short" is followed by a long gap: once.

@@ -44,23 +44,24 @@ TEST(Crowd, QuietYieldsClearASuspicion)
     EXPECT_FALSE(crowd.contended());
 }
 
-TEST(Crowd, KnowsHowLongACoreIsWaitedForWhileThereIsOne)
+TEST(Crowd, KnowsHowLongACoreIsWaitedFor)
 {
     Crowd crowd;
-    crowd.waited(1600);
-    EXPECT_EQ(crowd.core_wait(), 0u) << "not contended";
-    crowd.suspect();
-    EXPECT_EQ(crowd.core_wait(), 1600u);
-    crowd.waited(3200);
-    EXPECT_EQ(crowd.core_wait(), 1700u) << "a sixteenth of the way";
-    for (int i = 0; i < 200; ++i) {
-        crowd.waited(160);
-    }
-    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 160, 16);
-    while (crowd.contended()) {
-        crowd.alone();
-    }
     EXPECT_EQ(crowd.core_wait(), 0u);
+    crowd.yielded(1600);
+    EXPECT_EQ(crowd.core_wait(), 100u) << "a sixteenth of the way";
+    for (int i = 0; i < 200; ++i) {
+        crowd.yielded(1600);
+    }
+    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 1600, 32);
+    for (int i = 0; i < 400; ++i) {
+        crowd.yielded(i % 2 == 0 ? 1600 : 0);
+    }
+    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 800, 100);
+    for (int i = 0; i < 200; ++i) {
+        crowd.yielded(0);
+    }
+    EXPECT_LT(crowd.core_wait(), 16u) << "nobody else wants it any more";
 }
 
 TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)

@@ -63,6 +63,20 @@ TEST_F(LanesAloneTest, MessagesStayOnTheLaneLongerWhereTheirQuestionsWaitForACor
     EXPECT_NEAR(static_cast<double>(asked().first), 3200, 1);
 }
 
+TEST_F(LanesAloneTest, LaneThatAsksLeavesSoonerWhereQuestionsWaitForACore)
+{
+    for (auto& t : second) {
+        t->expect(1200ns, 0.5);
+    }
+    EXPECT_TRUE(push(*a));
+    run_for(1s);   // so that no move follows another soon
+    pingpong(16384, 100);
+    EXPECT_TRUE(lane_on_second()) << "asked for in 20.8 us, where 18.4 were due";
+    core_wait = 30us;
+    pingpong(16384, 100);
+    EXPECT_FALSE(lane_on_second()) << "34 us, since asking takes longer";
+}
+
 TEST_F(LanesAloneTest, WayBackThatFailsIsLeftForTheLane)
 {
     world.net.faults.timed_out = 1;

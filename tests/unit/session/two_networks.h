@@ -173,6 +173,7 @@ public:
     [[nodiscard]] std::size_t bulk_links() { return other.links_up(LinkRole::kBulk) + world.net.links_up(LinkRole::kBulk); }
     [[nodiscard]] static std::uint64_t moves(const SessionNode& n) { return n.counters.get(Counter::kPathMoves); }
 
+    Nanos core_wait{0};   // asked by the sessions of world
     SimWorld world;
     SimNet other;
     std::array<std::unique_ptr<SimTransport>, 2> second;
@@ -181,7 +182,6 @@ public:
     NodePeer* to_b{nullptr};
     NodePeer* to_a{nullptr};
     Nanos first_takes{8ms};
-    Nanos core_wait{0};
     Nanos second_takes{8ms};
 
 private:
