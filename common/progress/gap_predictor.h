@@ -28,9 +28,9 @@ inline constexpr std::size_t kCallKinds = 4;
 // A row of posts with a long one among them counts, from there on, in places of its own. Programs also exchange short messages, of which each gap is
 // short; in places shared with those the one long gap behind `isend of 1 MB, compute` would be forgotten before it comes again.
 //
-// So a place that is sometimes long counts as long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn. So each place
-// remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short, or long: kSurelyShort or kSurelyLong times,
-// and it is expected to be so again, whatever the small counter says. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
+// So a place that is sometimes long counts as long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn. So each
+// place remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short, or long: kSurelyShort or
+// kSurelyLong times, and it is expected to be so again, whatever the small counter says. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
 //
 // Owner: the engine. Threads: any, relaxed: with several threads inside the waist the rows mix, and the guess is merely worse.
 // Blocking: never. Cannot fail.

@@ -111,7 +111,7 @@ Port* SessionLayer::bulk_port(const Session& s, Port* lane) noexcept
     return away ? s.lane_paths_->home : lane;
 }
 
-// A lane that carries less per time than the bulk link does is left when that pays for the question and the answer: one way of each link more, and the waits for cores.
+// A lane that carries less per time than the bulk link does is left when that pays for question and answer: one way of each link more, and waits for cores.
 std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
 {
     Port* const lane = s.links_[0].port;

@@ -121,7 +121,7 @@ public:
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
     // Any thread. What is sent next answers what came, or is a step of an exchange whose other half the host has just asked for.
     void next_turn() noexcept { turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-    // Bytes of a message from which on it is there sooner as bulk data than over the lane, as expected of the two links and of the waits for cores; SIZE_MAX: never.
+    // Bytes of a message from which on it is there sooner as bulk data than over the lane, as expected of links and waits for cores; SIZE_MAX: never.
     [[nodiscard]] std::size_t lane_worth(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::first_fragment of the lane, or 0 where bulk data goes over another transport; SIZE_MAX: none is up.
     [[nodiscard]] std::size_t first_fragment(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
