@@ -32,6 +32,7 @@ class Hook:
         index = lab.index(host)
         if lab.topology == "veth" and direction == "out":
             index, direction = 1 - index, "in"
+        self.index = index
         self.key = f"h{index} {direction}"
         self.tap = f"d{direction}{index}"
         if lab.topology == "veth":
@@ -93,7 +94,7 @@ def relay_core(hook):
     """The core that a hook's relay stays on. The kernel has a queue of arrived frames for each core, and a writer that moves lets the frames of its
     new core overtake those that still lie on the old one. The relays of a lab are spread over the cores."""
     cores = sorted(os.sched_getaffinity(0))
-    return cores[(int(hook.tap.lstrip("dinout")) + (hook.side == "egress")) % len(cores)]
+    return cores[(hook.index + hook.inward) % len(cores)]
 
 
 def start_relay(lab, hook, settings):
