@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace linnet::testing {
 namespace {
@@ -85,6 +86,7 @@ Watchdog::Watchdog(std::chrono::seconds limit)
     thread_ = std::jthread{[this](std::stop_token stop) { run(std::move(stop)); }};
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_setname_np(thread_.native_handle(), "watchdog");
+    waits_.wait();   // what the thread opens as it begins (guards.cc, left_open) is closed again before the first case
 }
 
 Watchdog::~Watchdog() = default;
@@ -98,6 +100,7 @@ void Watchdog::pet()
 void Watchdog::run(std::stop_token stop)
 {
     std::unique_lock lock{mutex_};
+    bool told = false;
     while (!stop.stop_requested()) {
         const auto deadline = last_pet_ + limit_;
         if (std::chrono::steady_clock::now() >= deadline) {
@@ -106,7 +109,12 @@ void Watchdog::run(std::stop_token stop)
             dump_all_stacks();
             std::abort();
         }
-        changed_.wait_until(lock, stop, deadline, [] { return false; });
+        changed_.wait_until(lock, stop, deadline, [&] {
+            if (!std::exchange(told, true)) {
+                waits_.count_down();
+            }
+            return false;
+        });
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <thread>
 
@@ -29,6 +30,7 @@ private:
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::chrono::steady_clock::time_point last_pet_;
+    std::latch waits_{1};
     std::jthread thread_;
 };
 
