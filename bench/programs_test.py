@@ -65,6 +65,13 @@ class ProgramTest(unittest.TestCase):
                 rows, _ = self.rows("stream", "--mode", mode, "--sizes", "8,64K", "--verify")
                 self.assertEqual(set(rows), {(metric, 8), (metric, 65536)})
 
+    def test_stream_tells_processor_time(self):
+        rows, _ = self.rows("stream", "--mode", "cpu", "--sizes", "1M", "--verify")
+        self.assertEqual({metric for metric, _ in rows}, {"one-way", "user time", "system time", "interrupts and softirq, the sender's machine"})
+        busy = rows[("user time", 1048576)] + rows[("system time", 1048576)]
+        self.assertGreater(busy, 0)
+        self.assertLess(busy, 4 * 1000 / rows[("one-way", 1048576)])  # two threads that poll; medians of parts need not add up to the whole
+
     def test_incast_from_three_ranks(self):
         rows, _ = self.rows("incast", "--sizes", "16K,1M", ranks=4)
         self.assertEqual({metric for metric, _ in rows}, {"incast", "longest stall"})

@@ -43,6 +43,8 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("twoway-fresh", "two-way bandwidth, fresh buffers", "stream", ("--mode", "twoway", "--fresh")),
     Measurement("rate", "8-byte messages per second, window of 64", "stream", ("--mode", "rate", "--sizes", "8"),
                 seconds=1),
+    Measurement("cpu", "one-way bandwidth and what it takes of the processors: user, system, softirq, seconds for 10^9 bytes of both ranks", "stream",
+                ("--mode", "cpu", "--sizes", "16K,1M"), main=("one-way",), seconds=4),
     Measurement("expected", "all receives posted before the sender starts: bandwidth, CPU of both sides", "burst",
                 ("--mode", "expected"), main=("bandwidth",)),
     Measurement("unexpected", "all messages sent before a receive is posted: bandwidth, CPU of both sides", "burst",

@@ -93,12 +93,29 @@ double bench_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static double seconds_of(struct timeval time) { return (double)time.tv_sec + 1e-6 * (double)time.tv_usec; }
+
 double bench_cpu(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+bench_cpu_parts bench_cpu_split(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    bench_cpu_parts parts = {seconds_of(usage.ru_utime), seconds_of(usage.ru_stime), 0};
+    FILE* stat = fopen("/proc/stat", "re");
+    if (stat != NULL) {
+        double irq = 0;
+        double softirq = 0;   /* proc(5): user nice system idle iowait irq softirq, in clock ticks */
+        if (fscanf(stat, "cpu %*f %*f %*f %*f %*f %lf %lf", &irq, &softirq) == 2)
+            parts.softirq = (irq + softirq) / (double)sysconf(_SC_CLK_TCK);
+        fclose(stat);
+    }
+    return parts;
 }
 
 /* ---- options ---- */

@@ -72,6 +72,13 @@ size_t bench_largest(const bench_options* options);
 double bench_now(void);
 double bench_cpu(void);
 
+/* The same in parts, and what all processors of this machine spent in interrupts and their deferred work (softirq) since it started, whoever caused it: 0 where
+ * /proc/stat does not tell. The kernel tells parts by its clock tick (4 ms, say), and counts what ran amid a process as that one's system time, too. */
+typedef struct bench_cpu_parts {
+    double user, system, softirq;
+} bench_cpu_parts;
+bench_cpu_parts bench_cpu_split(void);
+
 /* One result: `metric` names the table, `x` its row (a size, a count), `better` is "lower" or "higher". Leader only. */
 void bench_row(const char* metric, double x, const char* unit, const char* better, double value);
 

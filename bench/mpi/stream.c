@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the Linnet authors
- * Streams of messages: one-way bandwidth, two-way bandwidth and message rate, with a window of messages in flight. */
+ * Streams of messages: one-way bandwidth, two-way bandwidth, message rate and processor time, with a window of messages in flight. */
 #include "common.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@
  * --mode oneway   the lower half of the ranks sends to the upper half, MB/s (10^6 bytes) of all pairs together
  * --mode twoway   both halves send at once, MB/s of both directions together
  * --mode rate     as oneway, in millions of messages per second
+ * --mode cpu      as oneway, with what it takes of the processors: seconds for 10^9 bytes, of both ranks together (2 ranks)
  *
  * One iteration is a window: the receiver posts all its receives, the sender starts all its sends, both wait, and a
  * 4-byte reply ends the window. Each message of a window has a receive buffer of its own.
@@ -21,6 +22,7 @@ typedef struct stream {
     int peer;
     bool sends, receives;
     bool verify;
+    bool split;   /* tell processor time */
 } stream;
 
 /* Windows of large messages are shortened to 4 MB, but not below 4 messages, so that buffers stay small. */
@@ -79,12 +81,20 @@ static void one_window(stream* s, uint64_t stamp, long first)
     }
 }
 
+enum { kUser, kSystem, kSoftirq };
+
 static void run(void* state, uint64_t stamp, long iterations, double report[BENCH_REPORT])
 {
     stream* s = state;
-    (void)report;
+    const bench_cpu_parts before = s->split ? bench_cpu_split() : (bench_cpu_parts){0};
     for (long i = 0; i < iterations; ++i)
         one_window(s, stamp, i * s->window);
+    if (s->split) {
+        const bench_cpu_parts after = bench_cpu_split();
+        report[kUser] = after.user - before.user;
+        report[kSystem] = after.system - before.system;
+        report[kSoftirq] = after.softirq - before.softirq;
+    }
     const double messages = (double)iterations * s->window;
     if (s->sends)
         bench_sent(s->peer, messages * (double)s->out.size, messages);
@@ -110,6 +120,12 @@ static void report_size(const stream* s, const char* mode, const bench_result* r
     else
         bench_row(strcmp(mode, "twoway") == 0 ? "two-way" : "one-way", (double)s->out.size, "MB/s", "higher",
                   1e-6 * per_second * (double)s->out.size);
+    if (s->split) {
+        const double gigabytes = 1e-9 * s->window * (double)s->out.size;
+        bench_row("user time", (double)s->out.size, "s/GB", "lower", (result->own[kUser] + result->peer[kUser]) / gigabytes);
+        bench_row("system time", (double)s->out.size, "s/GB", "lower", (result->own[kSystem] + result->peer[kSystem]) / gigabytes);
+        bench_row("interrupts and softirq, the sender's machine", (double)s->out.size, "s/GB", "lower", result->own[kSoftirq] / gigabytes);
+    }
 }
 
 int main(int argc, char** argv)
@@ -120,16 +136,18 @@ int main(int argc, char** argv)
         .size_count = 12};
     const bench_options options = bench_start(&argc, &argv, "stream", &defaults);
     const bool twoway = strcmp(options.mode, "twoway") == 0;
-    if (!twoway && strcmp(options.mode, "oneway") != 0 && strcmp(options.mode, "rate") != 0)
-        bench_fail("--mode is oneway, twoway or rate");
-    if (bench_ranks % 2 != 0)
-        bench_fail("needs an even number of ranks");
+    const bool split = strcmp(options.mode, "cpu") == 0;
+    if (!twoway && !split && strcmp(options.mode, "oneway") != 0 && strcmp(options.mode, "rate") != 0)
+        bench_fail("--mode is oneway, twoway, rate or cpu");
+    if (bench_ranks % 2 != 0 || (split && bench_ranks != 2))
+        bench_fail("needs an even number of ranks, and --mode cpu needs 2");
 
     const bool lower = bench_rank < bench_ranks / 2;
     stream s = {.peer = (bench_rank + bench_ranks / 2) % bench_ranks,
                 .sends = lower || twoway,
                 .receives = !lower || twoway,
-                .verify = options.verify};
+                .verify = options.verify,
+                .split = split};
     size_t widest = 0;
     for (int i = 0; i < options.size_count; ++i) {
         const size_t bytes = (size_t)window_for(&options, options.sizes[i]) * (options.sizes[i] + 64);
