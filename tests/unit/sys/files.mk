@@ -17,6 +17,7 @@ unit_sys_test_SOURCES = \
     unit/sys/net_interfaces_test.cc \
     unit/sys/packet_ring_test.cc \
     unit/sys/process_test.cc \
+    unit/sys/remote_process_test.cc \
     unit/sys/system_clock_test.cc \
     unit/sys/thread_test.cc \
     unit/sys/topology_test.cc \
