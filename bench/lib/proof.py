@@ -14,7 +14,6 @@ LAUNCH_BYTES_PER_RANK = 48 * 1024
 LEAST_PAYLOAD = 256 * 1024  # less proves nothing against the launcher's traffic
 MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of large messages
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
-ACKNOWLEDGEMENTS = 0.025    # of what goes the other way: 66 bytes for every second frame of 1500
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
 _COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
@@ -65,9 +64,8 @@ def _between_hosts(payload, before, after, slack):
         problems.append(f"only {payload.crossing:.0f} B of payload between hosts: too little to prove anything")
     for host in before:
         received, sent = _grown(before, after, host, "eth0")
-        there, back = payload.tx[host], payload.rx[host]
-        for what, seen, said, answered in (("sent", sent, there, back), ("received", received, back, there)):
-            most = MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * answered + BYTES_PER_MESSAGE * payload.messages[host] + slack
+        for what, seen, said in (("sent", sent, payload.tx[host]), ("received", received, payload.rx[host])):
+            most = MOST_OVERHEAD * said + BYTES_PER_MESSAGE * payload.messages[host] + slack
             if seen < said:
                 problems.append(f"{host}: eth0 {what} {seen:.0f} B, but the program {what} {said:.0f} B of payload")
             elif payload.exact and seen > most:

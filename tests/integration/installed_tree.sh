@@ -54,7 +54,7 @@ done <"$work/wanted"
 
 # Folders of our own go too, if they are not on the way to the prefix (as linnet-VERSION in distcheck); and the prefix, of which DESTDIR is none, keeps what it has.
 make uninstall DESTDIR="$dest" >"$log" 2>&1 || fail "make uninstall"
-left=$(cd "$dest" && { find . ! -type d; find ".$prefix" -mindepth 1 -iname '*linnet*'; } | sed 's/^\.//')
+left=$(cd "$dest" && find . ! -type d -o -iname '*linnet*' | sed 's/^\.//' | prefix=$prefix awk 'index(ENVIRON["prefix"] "/", $0 "/") != 1')
 [ -z "$left" ] || fail "make uninstall left $left"
 while read -r file; do
     [ -e "$file" ] || fail "make uninstall DESTDIR=$dest took $file away"

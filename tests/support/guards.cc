@@ -13,7 +13,6 @@
 #include <map>
 #include <string>
 
-#include "support/eventually.h"
 #include "support/seed.h"
 #include "support/test_log.h"
 
@@ -41,21 +40,6 @@ std::map<int, std::string> open_descriptors()
     return found;
 }
 
-// What is open, was not before, and stays so. UBSan asks the kernel through a pipe of its own whether an object can be read (its check of
-// virtual tables), in whatever thread first calls such a function: those are closed within microseconds, or when that thread has a core again.
-std::map<int, std::string> left_open(const std::map<int, std::string>& before)
-{
-    std::map<int, std::string> left;
-    eventually(
-        [&] {
-            left = open_descriptors();
-            std::erase_if(left, [&](const auto& entry) { return before.contains(entry.first); });
-            return left.empty();
-        },
-        std::chrono::seconds{1});
-    return left;
-}
-
 // Fails the case itself: a failure added in OnTestEnd still counts for the case that ends.
 class CaseGuard final : public ::testing::EmptyTestEventListener {
 public:
@@ -71,9 +55,10 @@ public:
 
     void OnTestEnd(const ::testing::TestInfo& info) override
     {
-        watchdog_.pet();   // whether the guard has to wait is not the case's doing
-        for (const auto& [fd, target] : left_open(before_)) {
-            ADD_FAILURE() << "leaked descriptor " << fd << " -> " << target;
+        for (const auto& [fd, target] : open_descriptors()) {
+            if (!before_.contains(fd)) {
+                ADD_FAILURE() << "leaked descriptor " << fd << " -> " << target;
+            }
         }
         for (const std::string& wrong : end_log_case()) {
             ADD_FAILURE() << wrong;
@@ -87,9 +72,10 @@ public:
     void OnTestSuiteStart(const ::testing::TestSuite&) override { suite_before_ = open_descriptors(); }
     void OnTestSuiteEnd(const ::testing::TestSuite& suite) override
     {
-        watchdog_.pet();
-        for (const auto& [fd, target] : left_open(suite_before_)) {
-            ADD_FAILURE() << "suite " << suite.name() << " leaked descriptor " << fd << " -> " << target;
+        for (const auto& [fd, target] : open_descriptors()) {
+            if (!suite_before_.contains(fd)) {
+                ADD_FAILURE() << "suite " << suite.name() << " leaked descriptor " << fd << " -> " << target;
+            }
         }
     }
 

@@ -53,18 +53,6 @@ TEST(Innocent, Passes)
     close(fd);
 }
 
-// As UBSan does in threads that outlive a case.
-TEST(Innocent, HasADescriptorOfAnotherThreadOpenForAMoment)
-{
-    const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ASSERT_GE(fd, 0);
-    static std::jthread other;
-    other = std::jthread{[fd] {
-        usleep(50'000);
-        close(fd);
-    }};
-}
-
 TEST(Innocent, Skips)
 {
     GTEST_SKIP() << "to see that a skip is reported with its reason";
