@@ -3,7 +3,8 @@
 // ArrivalWindow: how many frames may be on their way to us at a time, by what was lost on it.
 //
 // Credit keeps our own ring from overflowing; the port of a switch in front of us holds less, nobody tells how much, and all our senders meet there. What we
-// lend is what can stand in its queue, so the receiver finds the measure: more while nothing is missing, and when frames are, as much as came through.
+// lend is what can stand in its queue, so the receiver finds the measure: more while nothing is missing, and when frames are, as much as came through, and less
+// by as much as CUBIC would take (RFC 9438, 4.6): a TCP connection that shares the queue keeps its part of it.
 // Losses of less than one in `kNoise` are the network's own, not a queue that overflows. Pure; one thread at a time. See docs/flow.md section 5.
 #pragma once
 
@@ -39,6 +40,7 @@ private:
     static constexpr std::uint32_t kNoise = 64;   // one in so many
     static constexpr std::uint32_t kStep = 4;     // frames more for each window that came whole, or
     static constexpr std::uint32_t kShare = 32;   // a share of it
+    static constexpr std::uint32_t kKeptOfTen = 7;
 
     void grow(std::uint32_t count) noexcept
     {
@@ -58,7 +60,7 @@ private:
             overflowed_ = true;
             gained_ = 0;
             const std::uint64_t was = std::min(size_, std::max(lent, kLeast));   // more was not tried
-            size_ = std::max(static_cast<std::uint32_t>(was * came_ / all), kLeast);
+            size_ = std::max(static_cast<std::uint32_t>(std::min(was * came_ / all, was * kKeptOfTen / 10)), kLeast);
         }
         came_ = missed_ = 0;
     }
