@@ -174,6 +174,10 @@ bool BulkTx::on_pull(std::uint32_t train, unsigned first, std::span<const std::u
     if (t == nullptr) {
         return false;
     }
+    t->known = true;
+    if (again) {   // nothing came for a while: of other trains neither, perhaps
+        seek();
+    }
     // What we have sent again since the receiver last heard of us may still be on its way.
     const bool seen_ours = echo != nullptr && !before(*echo, t->resent_stamp);
     if (t->resent_any && (seen_ours || again)) {
@@ -191,8 +195,23 @@ bool BulkTx::on_pull(std::uint32_t train, unsigned first, std::span<const std::u
     return true;
 }
 
+bool BulkTx::seek() noexcept
+{
+    bool any = false;
+    for (std::uint32_t n = una_; n != next_; ++n) {
+        if (TrainTx* const t = at(n); t != nullptr && t->next != 0 && !t->known) {
+            want(*t, t->next - 1u);
+            any = true;
+        }
+    }
+    return any;
+}
+
 bool BulkTx::probe() noexcept
 {
+    if (seek()) {
+        return true;
+    }
     for (std::uint32_t n = una_; n != next_; ++n) {
         if (TrainTx* const t = at(n); t != nullptr && t->next != 0) {
             want(*t, t->next - 1u);
@@ -312,23 +331,18 @@ void BulkRx::finish(TrainRx& t) noexcept
     done_ >>= ones;
 }
 
-Nanos BulkRx::wait_of(const TrainRx& t, Nanos patience) noexcept
-{
-    return std::min<Nanos>(patience * (1 << std::min<unsigned>(t.silence, 10)), std::max<Nanos>(patience, std::chrono::milliseconds{200}));
-}
-
-TimePoint BulkRx::due(Nanos patience) const noexcept
+TimePoint BulkRx::due(const Timing& timing, Nanos patience) const noexcept
 {
     TimePoint next = TimePoint::max();
     for (const TrainRx* t : trains_) {
         if (t != nullptr) {
-            next = std::min({next, t->gap_due, t->quiet_since + wait_of(*t, patience)});
+            next = std::min({next, t->gap_due, t->quiet_since + backed_off(timing, patience, t->silence)});
         }
     }
     return next;
 }
 
-void BulkRx::run(TimePoint now, Nanos patience) noexcept
+void BulkRx::run(TimePoint now, const Timing& timing, Nanos patience) noexcept
 {
     for (TrainRx* t : trains_) {
         if (t == nullptr) {
@@ -339,7 +353,7 @@ void BulkRx::run(TimePoint now, Nanos patience) noexcept
             t->ask = true;
             t->ask_below = t->frontier;
         }
-        if (t->quiet_since + wait_of(*t, patience) <= now) {
+        if (t->quiet_since + backed_off(timing, patience, t->silence) <= now) {
             t->ask = t->ask_again = true;
             t->ask_below = t->blocks;
             t->silence = static_cast<std::uint8_t>(std::min<unsigned>(t->silence + 1u, 200u));

@@ -17,6 +17,7 @@
 
 #include "base/intrusive_list.h"
 #include "flow/numbers.h"
+#include "flow/timing.h"
 #include "mem/pool.h"
 #include "wire/frame.h"
 
@@ -63,6 +64,7 @@ struct TrainTx {
     BlockSet resent;                 // answered, and not yet known to have been seen by the receiver
     Stamp resent_stamp{0};           // of the last answer
     bool resent_any{false};
+    bool known{false};               // to the receiver: it has asked for blocks of it
 
     [[nodiscard]] std::span<const std::byte> block(unsigned i) const noexcept
     {
@@ -110,6 +112,8 @@ public:
     [[nodiscard]] std::uint32_t next() const noexcept { return next_; }
 
 private:
+    // A block of each train that was begun and that the receiver may know nothing of. Returns whether there is one.
+    bool seek() noexcept;
     [[nodiscard]] TrainTx*& at(std::uint32_t number) noexcept { return trains_[number % kTrains]; }
     [[nodiscard]] TrainTx* find(std::uint32_t number) noexcept { return number - una_ < next_ - una_ ? at(number) : nullptr; }
     [[nodiscard]] bool wanted_trains() const noexcept { return wanted_ != 0; }
@@ -176,8 +180,8 @@ public:
     void finish(TrainRx& t) noexcept;
     // Time has passed: mark pulls as owed.
     // `patience`: how long a train may be quiet before all that misses is asked for.
-    void run(TimePoint now, Nanos patience) noexcept;
-    [[nodiscard]] TimePoint due(Nanos patience) const noexcept;
+    void run(TimePoint now, const Timing& timing, Nanos patience) noexcept;
+    [[nodiscard]] TimePoint due(const Timing& timing, Nanos patience) const noexcept;
     // The next train with a pull owed, or null.
     [[nodiscard]] TrainRx* asking() noexcept;
     // The words of that pull, for at most `most` blocks, and that it goes out now.
@@ -192,7 +196,6 @@ public:
     [[nodiscard]] unsigned open() const noexcept { return open_; }
 
 private:
-    [[nodiscard]] static Nanos wait_of(const TrainRx& t, Nanos patience) noexcept;
     void look_for_holes(TrainRx& t, TimePoint now, Nanos window, bool in_order_path) noexcept;
 
     std::array<TrainRx*, kTrains> trains_{};

@@ -434,7 +434,7 @@ void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const s
         queue_event(c);
     } else {
         if (c.pull_at == TimePoint::max()) {
-            c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls, 0);   // a later one is found out when it comes
+            c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls);   // a later one is found out when it comes
         }
         c.pull_at = std::min(c.pull_at, t.gap_due);
         if (t.ask) {

@@ -102,9 +102,9 @@ void Machine::run_connection(Connection& c, TimePoint now) noexcept
         detect_losses(c, now);
     }
     if (c.pull_at <= now) {
-        const Nanos patience = probe_timeout(config_.timing, c.rtt, c.peer_polls, 0);
-        c.bulk->rx.run(now, patience);
-        c.pull_at = c.bulk->rx.due(patience);
+        const Nanos patience = probe_timeout(config_.timing, c.rtt, c.peer_polls);
+        c.bulk->rx.run(now, config_.timing, patience);
+        c.pull_at = c.bulk->rx.due(config_.timing, patience);
         if (c.bulk->rx.asking() != nullptr) {
             want_control(c);
         }
@@ -139,8 +139,8 @@ void Machine::restart_probe(Connection& c, TimePoint now) noexcept
     const bool busy = !c.tx_idle();
     if (busy || !c.returns_known) {
         // The receiver of a train asks by itself; its sender only sees to it that the receiver knows that there is something to ask for.
-        const Nanos wait = probe_timeout(config_.timing, c.rtt, c.peer_polls, c.backoff);
-        c.probe_at = now + (c.bulk != nullptr ? wait * 2 : wait);
+        const Nanos first = probe_timeout(config_.timing, c.rtt, c.peer_polls) * (c.bulk != nullptr ? 2 : 1);
+        c.probe_at = now + backed_off(config_.timing, first, c.backoff);
     } else {
         c.probe_at = TimePoint::max();
     }
@@ -170,7 +170,7 @@ void Machine::probe_due(Connection& c, TimePoint now) noexcept
         c.probe_owed = true;   // out of credit, or what we gave back was not heard
         want_control(c);
     }
-    c.backoff = static_cast<std::uint8_t>(std::min(c.backoff + 1, 20));
+    c.backoff = static_cast<std::uint8_t>(std::min(c.backoff + 1, 200));
     restart_probe(c, now);
 }
 

@@ -17,6 +17,10 @@ struct Timing {
     // floors resend for nothing, longer ones make a lost tail cost more than a millisecond.
     Nanos probe_floor_polling{std::chrono::microseconds{200}};
     Nanos probe_floor_sleeping{std::chrono::milliseconds{5}};
+    // Who asks in vain asks again after twice the time; but where others fill the port in front of the receiver, question after question is lost, and the
+    // port would stand idle once they have gone: so the first of them wait no longer than `probe_soon`. They are a frame each.
+    Nanos probe_soon{std::chrono::milliseconds{15}};
+    unsigned probe_brisk{16};
     Nanos probe_max{std::chrono::milliseconds{200}};
     Nanos ack_delay{std::chrono::microseconds{50}};        // an acknowledgement waits this long for a frame to ride on
     Nanos reorder_floor{std::chrono::microseconds{20}};    // frames of one path overtake each other by less
@@ -61,12 +65,20 @@ private:
     return std::max(t.reorder_floor, rtt.least() / 4) * (1 + widened);
 }
 
-// From the last frame sent or the last news, whichever is later, to a probe. `backoff`: probes in a row without news.
-[[nodiscard]] inline Nanos probe_timeout(const Timing& t, const RttEstimate& rtt, bool peer_polls, unsigned backoff) noexcept
+// From the last frame sent or the last news, whichever is later, to the first probe.
+[[nodiscard]] inline Nanos probe_timeout(const Timing& t, const RttEstimate& rtt, bool peer_polls) noexcept
 {
     const Nanos floor = peer_polls ? t.probe_floor_polling : t.probe_floor_sleeping;
     const Nanos wait = rtt.known() ? rtt.smoothed() + 4 * rtt.variation() + t.ack_delay : Nanos{0};
-    return std::min(std::max(wait, floor) * (1 << std::min(backoff, 10u)), t.probe_max);
+    return std::min(std::max(wait, floor), t.probe_max);
+}
+
+// From a probe to the next, `first` after which the first one went out. `tries`: probes in a row without news.
+[[nodiscard]] inline Nanos backed_off(const Timing& t, Nanos first, unsigned tries) noexcept
+{
+    const Nanos soon = std::max(first, t.probe_soon);
+    const Nanos wait = tries <= t.probe_brisk ? std::min(first * (1 << std::min(tries, 10u)), soon) : soon * (1 << std::min(tries - t.probe_brisk, 10u));
+    return std::min(wait, std::max(first, t.probe_max));
 }
 
 }   // namespace linnet::flow

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "support/seed.h"
 #include "unit/flow/sim.h"
@@ -207,6 +208,52 @@ TEST_F(FlowRecovery, TrainWhoseEveryBlockWasLostComesAgainWithinAMillisecond)
     EXPECT_LE((sim.now - start).count(), Nanos{1ms}.count());
     EXPECT_EQ(a->machine.stats().blocks_again, 1u);
 }
+
+// ---- a port that others fill for a while ----
+
+struct CrowdCase {
+    bool lane;
+    bool asleep;
+};
+class FlowAfterACrowd : public ::testing::TestWithParam<CrowdCase> {
+protected:
+    // From the end of a crowd that lets none but the first of our frames through until all has arrived.
+    static Nanos after(Nanos crowd)
+    {
+        Sim sim{testing::test_seed(5)};
+        Host& a = sim.add({});
+        Host& b = sim.add({});
+        a.join(b);
+        a.asleep = b.asleep = GetParam().asleep;
+        a.wake_after = b.wake_after = 100us;
+        const auto send = [&] {
+            for (int i = 0; i < 4; ++i) {
+                GetParam().lane ? a.send_lane(1300) : a.send_bulk(40'000, 40'000);
+            }
+        };
+        send();   // credit and round trip are known then
+        EXPECT_TRUE(sim.run([&] { return a.done(); }, 1s));
+        const TimePoint until = sim.now + crowd;
+        bool first = true;
+        sim.filter = [&](const Host& from, const TxFrame&) { return &from == &a && sim.now < until && !std::exchange(first, false); };
+        send();
+        EXPECT_TRUE(sim.run([&] { return a.done(); }, 2s));
+        return sim.now - until;
+    }
+};
+
+TEST_P(FlowAfterACrowd, GoesOnWithinTwentyMilliseconds)
+{
+    Nanos longest{0};
+    for (Nanos crowd = 1ms; crowd <= 120ms; crowd += 1ms) {
+        longest = std::max(longest, after(crowd));
+    }
+    std::printf("at most %.1f ms after the crowd\n", 1e-6 * static_cast<double>(longest.count()));
+    EXPECT_LE(longest.count(), Nanos{20ms}.count());
+}
+INSTANTIATE_TEST_SUITE_P(Roles, FlowAfterACrowd,
+                         ::testing::Values(CrowdCase{true, false}, CrowdCase{true, true}, CrowdCase{false, false}, CrowdCase{false, true}),
+                         [](const auto& p) { return std::string{p.param.lane ? "Lane" : "Bulk"} + (p.param.asleep ? "Asleep" : "Polling"); });
 
 // ---- goodput ----
 
