@@ -8,6 +8,7 @@ integration_tests += $(integration_scripts)
 # By name only, in ./check --full.
 full_scripts = integration/demo.sh integration/long_cases.sh integration/plugin_dirs.sh
 dist_check_SCRIPTS += $(integration_scripts) $(full_scripts)
+job_folders += $(addprefix integration/,beside-jobs ended-jobs frames here incast lab long ofi-jobs)
 # How soon a job ends, and rates, are judged when nothing else runs here.
 integration/deaths.log: $(patsubst %.sh,%.log,$(filter-out integration/deaths.sh integration/tcp_beside.sh,$(filter %.sh,$(integration_tests))))
 integration/tcp_beside.log: $(patsubst %.sh,%.log,$(filter-out integration/tcp_beside.sh,$(filter %.sh,$(integration_tests))))

@@ -4,6 +4,7 @@
 
 integration_tests += mpich/mpich_suite.sh mpich/mpich_provider.sh
 dist_check_SCRIPTS += mpich/mpich_suite.sh mpich/mpich_provider.sh
+job_folders += mpich/logs mpich/programs
 EXTRA_DIST += \
     mpich/differences \
     mpich/differences-mpich \

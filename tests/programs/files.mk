@@ -4,6 +4,8 @@
 
 integration_tests += programs/real_programs.sh
 dist_check_SCRIPTS += programs/real_programs.sh programs/slurm.sh programs/container.sh
+job_folders += programs/frames programs/jobs
+job_programs += programs/everyone
 EXTRA_DIST += \
     programs/checkpoint.c \
     programs/confined \

@@ -10,6 +10,7 @@ stress_traffic_test_SOURCES = \
 stress_traffic_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
 stress_tests += stress/programs.sh stress/collectives.sh
+job_programs += stress/collectives_stress
 dist_check_SCRIPTS += stress/programs.sh stress/collectives.sh
 EXTRA_DIST += \
     stress/mpi/collectives_stress.c \
