@@ -211,6 +211,22 @@ TEST_F(FlowRecovery, TrainWhoseEveryBlockWasLostComesAgainWithinAMillisecond)
 
 // ---- a port that others fill for a while ----
 
+TEST(BackedOff, IsBriskAtFirstUnlessTheRoundTripIsLong)
+{
+    const Timing t;
+    for (unsigned tries = 2; tries <= t.probe_brisk; ++tries) {
+        EXPECT_EQ(backed_off(t, 5ms, tries), 15ms) << tries;
+    }
+    EXPECT_EQ(backed_off(t, 5ms, 0), 5ms);
+    EXPECT_EQ(backed_off(t, 5ms, 1), 10ms);
+    EXPECT_EQ(backed_off(t, 5ms, t.probe_brisk + 1), 30ms);
+    EXPECT_EQ(backed_off(t, 5ms, 200), t.probe_max);
+    EXPECT_EQ(backed_off(t, 20ms, 0), 20ms);
+    EXPECT_EQ(backed_off(t, 20ms, 2), 80ms);
+    EXPECT_EQ(backed_off(t, 20ms, 4), t.probe_max);
+    EXPECT_EQ(backed_off(t, 300ms, 3), 300ms);
+}
+
 struct CrowdCase {
     bool lane;
     bool asleep;
