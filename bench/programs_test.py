@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
-# Runs every benchmark program over stock MPI with full verification, and one over an MPI that corrupts a byte.
+# Runs every benchmark program over stock MPI with full verification, and two over an MPI that corrupts a byte. What has several threads in
+# MPI_Recv runs over Linnet: Open MPI 4.1.4's own pml ob1 ends such a receive before its data is there, or never (docs/performance.md,
+# "Threads that wait in turn").
 
-import itertools
 import json
 import os
 import pathlib
@@ -17,6 +18,10 @@ BUILD = pathlib.Path(os.environ.get("top_builddir", ".")) / "bench" / "mpi"
 # Not named OMPI_MPICC: that variable tells Open MPI's mpicc which compiler to start, and it would start itself for ever.
 MPIRUN = os.environ.get("LINNET_TEST_MPIRUN") or shutil.which("mpirun")
 MPICC = os.environ.get("LINNET_TEST_MPICC") or shutil.which("mpicc")
+PLUGIN = os.environ.get("LINNET_TEST_BUILT_PLUGIN")   # the folder of Linnet's component, where a process that is not sanitized can load it
+STOCK = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
+LINNET = ("--mca", "pml", "cm", "--mca", "mtl", "linnet", "--mca", "mca_base_component_path", f"{PLUGIN}:SYSTEM_DEFAULT:USER_DEFAULT")
+needs_linnet = unittest.skipUnless(PLUGIN, "Linnet's component for Open MPI is not built, or sanitized")
 
 # A receive that spoils the last byte of what arrived, below the program and above MPI.
 CORRUPTER = """
@@ -31,18 +36,17 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_
 """
 
 
-def mpirun(program, *args, ranks=2, limit=60, preload=None):
+def mpirun(program, *args, ranks=2, limit=60, preload=None, over=STOCK):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     export = ["-x", f"LD_PRELOAD={preload}"] if preload else []
-    return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl",
-                           "vader,self", "--mca", "mpi_yield_when_idle", "1", *export, "-np", str(ranks),
-                           str(BUILD / program), *args],
+    return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", *over, "--mca", "mpi_yield_when_idle", "1", *export,
+                           "-np", str(ranks), str(BUILD / program), *args],
                           env=environment, capture_output=True, text=True, timeout=limit + 30, check=False)
 
 
 class ProgramTest(unittest.TestCase):
-    def rows(self, program, *args, ranks=2):
-        done = mpirun(program, "--seconds", "0.2", "--limit", "60", *args, ranks=ranks)
+    def rows(self, program, *args, ranks=2, over=STOCK):
+        done = mpirun(program, "--seconds", "0.2", "--limit", "60", *args, ranks=ranks, over=over)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [line for line in done.stdout.splitlines() if line.startswith('{"bench":')]
         self.assertEqual(len(lines), 1, done.stdout)
@@ -100,16 +104,18 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual({m for m, _ in rows if m.startswith("wait")}, {"wait, 1000 increments", "wait, 1M increments"})
         self.assertTrue(all(v > 0 for v in rows.values()), rows)
 
+    @needs_linnet
     def test_mt_latency_with_receivers_in_any_order(self):
         for mode in ("ordered", "shuffled"):
             with self.subTest(mode):
-                rows, report = self.rows("mt_latency", "--mode", mode, "--threads", "1,5", "--sizes", "8,5000", "--verify")
+                rows, report = self.rows("mt_latency", "--mode", mode, "--threads", "1,5", "--sizes", "8,5000", "--verify", over=LINNET)
                 self.assertEqual(set(rows), {(f"half-round-trip, {size} B", n) for size in (8, 5000) for n in (1, 5)})
                 self.assertTrue(all(v > 0 for v in rows.values()))
                 self.assertEqual(report["ranks"][0]["sent"], [[1, *report["ranks"][1]["sent"][0][1:]]])
 
+    @needs_linnet
     def test_mt_latency_walks_through_fresh_buffers(self):
-        rows, _ = self.rows("mt_latency", "--threads", "3", "--sizes", "64K", "--fresh", "--verify", "--arena", "16M")
+        rows, _ = self.rows("mt_latency", "--threads", "3", "--sizes", "64K", "--fresh", "--verify", "--arena", "16M", over=LINNET)
         self.assertEqual(len(rows), 1)
 
     def test_mt_latency_refuses_what_it_cannot_do(self):
@@ -156,17 +162,24 @@ class ProgramTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("time limit", done.stderr)
 
-    def test_corrupted_payload_fails_the_run(self):
+    def corrupted(self, *program, over=STOCK):
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder) / "corrupt.c"
             source.write_text(CORRUPTER, encoding="utf-8")
             library = source.with_suffix(".so")
             subprocess.run([MPICC, "-shared", "-fPIC", "-o", str(library), str(source)], check=True, timeout=60)
-            for program, extra in itertools.product((["pingpong"], ["mt_latency", "--threads", "3"]), ([], ["--verify"])):
-                with self.subTest(program=program, extra=extra):
-                    done = mpirun(*program, "--sizes", "4K", "--seconds", "0.1", *extra, preload=library)
+            for extra in ([], ["--verify"]):
+                with self.subTest(extra=extra):
+                    done = mpirun(*program, "--sizes", "4K", "--seconds", "0.1", *extra, preload=library, over=over)
                     self.assertNotEqual(done.returncode, 0)
                     self.assertIn("wrong payload at byte 4088 of 4096", done.stderr)
+
+    def test_corrupted_payload_fails_the_run(self):
+        self.corrupted("pingpong")
+
+    @needs_linnet
+    def test_payload_corrupted_in_one_of_several_threads_fails_the_run(self):
+        self.corrupted("mt_latency", "--threads", "3", over=LINNET)
 
 
 if __name__ == "__main__":
