@@ -139,7 +139,8 @@ Status Profile::set(const PathKey& key, const PathCost& cost)
 
 std::string Profile::text() const
 {
-    std::string out = std::string{kHead} + "\n";
+    std::string out{kHead};
+    out += '\n';
     for (const Entry& e : entries_) {
         out += "path " + e.key.transport + " " + e.key.kernel + " " + e.key.driver + " " + std::to_string(e.key.mtu) + "\n";
         for (const Term& t : kTerms) {
