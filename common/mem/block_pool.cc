@@ -20,14 +20,22 @@ constexpr std::align_val_t kAlign{kCacheLine};
 // little traffic stays small; from 16 KiB on a block is a slab.
 constexpr std::size_t kSlabBytes = 16384;
 
-constexpr std::size_t class_bytes(std::size_t size_class) noexcept { return BlockPool::kSmallest << size_class; }
+constexpr std::size_t kFirstWithHeadroom = 2048;
 
-std::size_t class_of(std::size_t bytes) noexcept
+constexpr std::size_t class_bytes(std::size_t size_class) noexcept
 {
-    const std::size_t units = (std::max<std::size_t>(bytes, 1) - 1) / BlockPool::kSmallest;
+    const std::size_t bytes = BlockPool::kSmallest << size_class;
+    return bytes < kFirstWithHeadroom ? bytes : bytes + BlockPool::kHeadroom;
+}
+
+constexpr std::size_t class_of(std::size_t bytes) noexcept
+{
+    const std::size_t power = bytes <= kFirstWithHeadroom + BlockPool::kHeadroom ? std::min(bytes, kFirstWithHeadroom) : bytes - BlockPool::kHeadroom;
+    const std::size_t units = (std::max<std::size_t>(power, 1) - 1) / BlockPool::kSmallest;
     return static_cast<std::size_t>(std::bit_width(units));
 }
-static_assert(class_bytes(10) == BlockPool::kLargest);
+static_assert(class_bytes(10) == BlockPool::kLargest + BlockPool::kHeadroom && class_of(BlockPool::kLargest) == 10);
+static_assert(class_of(1024) == 4 && class_of(1025) == 5 && class_of(class_bytes(5)) == 5 && class_of(class_bytes(5) + 1) == 6);
 
 }   // namespace
 
@@ -64,7 +72,7 @@ std::byte* BlockPool::take_memory(std::size_t bytes) noexcept
 bool BlockPool::grow(std::size_t size_class) noexcept
 {
     const std::size_t block = class_bytes(size_class);
-    const std::size_t bytes = std::max(block, std::min(kSlabBytes, (budget_ - held_) / block * block));
+    const std::size_t bytes = std::max(block, std::min(kSlabBytes, budget_ - held_) / block * block);
     Slab* const slab = new (std::nothrow) Slab{slabs_, nullptr, bytes};
     if (slab == nullptr) {
         return false;

@@ -14,9 +14,11 @@ namespace linnet {
 
 class BlockPool {
 public:
-    // Classes are powers of two from 64 bytes to 64 KiB: at most half of a block is waste. Bigger blocks come from the allocator and
-    // go back to it at once: copying that much costs more than allocating does.
+    // Classes are powers of two from 64 bytes to 64 KiB: at most half of a block is waste. From 2 KiB on each has kHeadroom more, so that a payload whose size
+    // is a power of two, as most are, finds room for its heads too. Bigger blocks come from the allocator and go back to it at once: copying that much costs
+    // more than allocating does.
     static constexpr std::size_t kSmallest = 64;
+    static constexpr std::size_t kHeadroom = 256;
     static constexpr std::size_t kLargest = 65536;
 
     // At most `budget_bytes` are ever taken from the allocator, free blocks included.

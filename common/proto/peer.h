@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/intrusive_list.h"
+#include "mem/block_pool.h"
 #include "proto/request.h"
 #include "session/session.h"
 
@@ -14,7 +15,7 @@ namespace linnet::proto {
 // A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
 struct TxBlock {
     static constexpr std::uint32_t kSmall = 256;   // blocks up to this all have this size
-    static constexpr std::uint32_t kShort = 2048;  // those of Proto::send_short() for messages that a small one does not hold
+    static constexpr std::uint32_t kShort = 2048 + BlockPool::kHeadroom;   // those of Proto::send_short() for messages that a small one does not hold
     session::TxMessage tx;
     std::uint32_t block_bytes{0};
     std::byte* copy{nullptr};        // the payload's own block, when it was copied after sending

@@ -62,7 +62,7 @@ inline constexpr std::size_t kAtOnceMax = 4096;
 // them as soon as it knows that it will send waits less.
 struct NextWrite {
     static constexpr std::size_t kPlaceBytes = 2 * kCacheLine - sizeof(std::uint64_t);   // of a packet in `place`; a longer one has its payload beside
-    static constexpr std::size_t kFetchMost = 1024;                                      // more is not here in time anyway, and takes the place of others
+    static constexpr std::size_t kFetchMost = 2048;                                      // more is not here in time anyway, and takes the place of others
 
     const void* place{nullptr};   // null: nowhere
     const void* beside{nullptr};

@@ -70,7 +70,7 @@ private:
     static constexpr std::uint64_t kDoorbellTag = 1;
     static constexpr unsigned kMaxHot = 16;
     static constexpr std::size_t kBriefMax = 2048;     // a pass that received no more has taken next to no time
-    static constexpr std::size_t kWholeMax = 1024;     // packets up to this are handed up whole, from a copy that nobody else can change
+    static constexpr std::size_t kWholeMax = 2048;     // packets up to this are handed up whole, from a copy that nobody else can change
 
     // ---- table (shm_transport.cc) ----
     // A slot that the table gave, for a new link.

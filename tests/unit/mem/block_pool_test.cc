@@ -16,15 +16,20 @@
 namespace linnet {
 namespace {
 
-TEST(BlockPool, SizesRoundUpToPowersOfTwo)
+TEST(BlockPool, SizesRoundUpToPowersOfTwoAndRoomForHeads)
 {
+    constexpr std::size_t kHeadroom = BlockPool::kHeadroom;
     EXPECT_EQ(BlockPool::block_size(0), 64u);
     EXPECT_EQ(BlockPool::block_size(1), 64u);
     EXPECT_EQ(BlockPool::block_size(64), 64u);
     EXPECT_EQ(BlockPool::block_size(65), 128u);
-    EXPECT_EQ(BlockPool::block_size(4096), 4096u);
-    EXPECT_EQ(BlockPool::block_size(4097), 8192u);
-    EXPECT_EQ(BlockPool::block_size(65536), 65536u);
+    EXPECT_EQ(BlockPool::block_size(1024), 1024u);
+    EXPECT_EQ(BlockPool::block_size(1025), 2048 + kHeadroom);
+    EXPECT_EQ(BlockPool::block_size(2048 + kHeadroom), 2048 + kHeadroom);
+    EXPECT_EQ(BlockPool::block_size(2049 + kHeadroom), 4096 + kHeadroom);
+    EXPECT_EQ(BlockPool::block_size(4096 + kHeadroom), 4096 + kHeadroom);
+    EXPECT_EQ(BlockPool::block_size(4097 + kHeadroom), 8192 + kHeadroom);
+    EXPECT_EQ(BlockPool::block_size(65536), 65536 + kHeadroom);
     EXPECT_EQ(BlockPool::block_size(65537), 65537u);   // the allocator's, exactly as asked
 }
 
@@ -37,7 +42,7 @@ TEST(BlockPool, BlocksAreAlignedAndApart)
         int fill;
     };
     std::vector<Held> held;
-    for (const std::size_t bytes : {1u, 64u, 65u, 1000u, 1000u, 16384u, 40000u, 65536u, 70000u}) {
+    for (const std::size_t bytes : {1u, 64u, 65u, 1000u, 1000u, 2304u, 2304u, 4352u, 4352u, 4352u, 16384u, 40000u, 65536u, 70000u}) {
         std::byte* const at = pool.acquire(bytes);
         ASSERT_NE(at, nullptr);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 64, 0u) << bytes;
