@@ -128,8 +128,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTcpHotSockets, "tcp_hot_sockets", SettingKind::kInteger, "8", 0, 64, nullptr,
      "Recently active sockets that a poll reads directly instead of asking epoll.", true},
 
-    {SettingId::kShmPull, "shm_pull", SettingKind::kBool, "on", 0, 0, nullptr,
-     "Whether long messages within a host are read straight out of the sender's memory where the system permits it.", true},
+    {SettingId::kShmPull, "shm_pull", SettingKind::kChoice, "auto", 0, 0, "auto|on|off",
+     "Whether long messages within a host are read straight out of the sender's memory where the system permits it; auto: where that takes less than copying "
+     "them through shared memory, as is measured at the start, or the sender computes.", true},
 
     {SettingId::kFrameCrc, "frame_crc", SettingKind::kBool, "off", 0, 0, nullptr,
      "Whether frames of udp and eth carry a CRC-32C of all that is in them, on all hosts alike, for networks that damage frames.", true},

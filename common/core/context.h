@@ -33,9 +33,6 @@
 
 namespace linnet::core {
 
-// Longer operations do not go out by themselves in a call of the host: they are asked for, and both sides have work until they are over.
-inline constexpr std::uint64_t kLongTransfer = 64 * 1024;
-
 struct OpenArgs {
     std::vector<std::pair<std::string, std::string>> settings;   // name, value
     LogSink log{nullptr};
@@ -107,7 +104,7 @@ public:
             engine_->passed_by(CallKind::kPost);
         }
     }
-    void leave_post(std::uint64_t bytes) noexcept { engine_->leave(bytes > kLongTransfer ? CallKind::kLongPost : CallKind::kPost); }
+    void leave_post(std::uint64_t bytes) noexcept { engine_->leave(post_of(bytes)); }
     unsigned progress(unsigned budget, WhenIdle when) noexcept;
     Status wait(Nanos timeout) noexcept;
     [[nodiscard]] int wait_fd() const noexcept { return engine_->wait_fd(); }

@@ -19,6 +19,9 @@ enum class CallKind : std::uint8_t {
     kEmpty = 3,       // it made progress, and nothing was complete
 };
 inline constexpr std::size_t kCallKinds = 4;
+// Longer operations do not go out by themselves in a call of the host: they are asked for, and both sides have work until they are over.
+inline constexpr std::uint64_t kLongTransfer = 64 * 1024;
+[[nodiscard]] constexpr CallKind post_of(std::uint64_t bytes) noexcept { return bytes > kLongTransfer ? CallKind::kLongPost : CallKind::kPost; }
 
 // A gap is the time between a leave and the next entry. Which gap follows depends on the kind of call and on how many calls of that
 // kind came in a row: of `4 x irecv, 4 x isend, compute, waitall` only the eighth post is followed by the long gap. So there is one
@@ -45,9 +48,7 @@ public:
     // The host leaves now with a call of this kind. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
     {
-        const std::size_t before = place_.load(std::memory_order_relaxed);
-        const std::size_t k = row_of(before, kind);
-        const std::size_t place = same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
+        const std::size_t place = next_place(place_.load(std::memory_order_relaxed), kind);
         place_.store(place, std::memory_order_relaxed);
         return places_[place].is_long();
     }
@@ -57,9 +58,10 @@ public:
     [[nodiscard]] bool within_row(CallKind kind) const noexcept
     {
         const std::size_t before = place_.load(std::memory_order_relaxed);
-        const std::size_t k = row_of(before, kind);
-        return same_row(before, k) && !places_[std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1)].is_long();
+        return same_row(before, row_of(before, kind)) && !places_[next_place(before, kind)].is_long();
     }
+    // Asked inside a call of this kind: what leaving() will say at its end.
+    [[nodiscard]] bool will_leave(CallKind kind) const noexcept { return places_[next_place(place_.load(std::memory_order_relaxed), kind)].is_long(); }
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
     {
@@ -106,6 +108,12 @@ private:
     static bool same_row(std::size_t before, std::size_t k) noexcept
     {
         return before / kRow == k || (k == kLongRow && before / kRow == kShortRow);
+    }
+
+    static std::size_t next_place(std::size_t before, CallKind kind) noexcept
+    {
+        const std::size_t k = row_of(before, kind);
+        return same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
     }
 
     std::atomic<std::uint8_t> left_{0};               // a kind, plus one; 0: place_ is up to date

@@ -179,6 +179,8 @@ public:
     // What start() measured, and what follows from it.
     [[nodiscard]] Nanos wake_cost() const noexcept { return wake_cost_; }
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
+    // Asked inside the post of an operation of so many bytes: the host will probably be away for long when it leaves.
+    [[nodiscard]] bool will_leave(std::uint64_t bytes) const noexcept { return gaps_.will_leave(post_of(bytes)); }
     // The cores are wanted by others: spin little.
     [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }
     // How long a thread waits for a core that it has given away, as its yields show: at most some 0.5 ms. Any thread.

@@ -47,7 +47,7 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
     }
     const std::uint64_t length = r.data.length;
     layer_->message_sent(peer, length);
-    const bool offered = length > config_.offer_min && r.data.contiguous() && layer_->offer(peer, length);
+    const bool offered = length > config_.offer_min && r.data.contiguous() && offers(peer, length, true);
     std::uint64_t first = offered ? 0 : first_of_write(peer, length);
     if (!r.data.contiguous() && length > kStaging) {
         first = 0;
@@ -396,7 +396,7 @@ Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from,
     }
     peer.open_sends.push_back(*r);
     layer_->message_sent(peer, length);
-    const bool offered = h.max_packet.get() == 0 && layer_->offer(peer, length);
+    const bool offered = h.max_packet.get() == 0 && offers(peer, length, false);
     reply.send_slot.set(r->slot);
     reply.offered.set(offered ? reinterpret_cast<std::uintptr_t>(from) : 0);
     const Status sent = send_control(peer, wire::PacketKind::kReadReply, std::as_bytes(std::span{&reply, 1}));

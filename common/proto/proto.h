@@ -80,7 +80,7 @@ public:
         std::size_t eager_credit{1u << 20};
         std::size_t rndv_first{127 * 1024};
         std::size_t bulk_chunk{1u << 20};
-        std::size_t offer_min{32u << 10};     // longer messages are read out of the sender's memory where a link permits it
+        std::size_t offer_min{32u << 10};     // longer messages are read out of the sender's memory where a link permits it and it pays
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
     };
@@ -199,6 +199,7 @@ private:
     Status send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
         LINNET_REQUIRES(peer.lock);
     Status send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept LINNET_REQUIRES(peer.lock);
+    [[nodiscard]] bool offers(Peer& peer, std::uint64_t length, bool may_leave) noexcept LINNET_REQUIRES(peer.lock);
     Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);

@@ -32,7 +32,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
-    if (r.data.length > config_.offer_min && r.data.contiguous() && layer_->offer(peer, r.data.length)) {
+    if (r.data.length > config_.offer_min && r.data.contiguous() && offers(peer, r.data.length, !args.copy)) {
         return send_rts(peer, args, r, true);
     }
     const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
@@ -44,6 +44,15 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
         SendTally::add(peer.sent.stalls);
     }
     return send_rts(peer, args, r, false);
+}
+
+// Shall the peer read it out of our memory? Where copying by both sides is the faster way, it takes both: so not of a host that goes away to compute behind
+// this post (`may_leave`), nor where ranks share cores and the peer would wait for ours again and again.
+bool Proto::offers(Peer& peer, std::uint64_t length, bool may_leave) noexcept
+{
+    constexpr std::uint64_t kSeveralTurns = 256 * 1024;   // about what is on its way at a time
+    const bool alone = (may_leave && engine_.will_leave(length)) || engine_.in_event_thread() || (length > kSeveralTurns && engine_.contended());
+    return layer_->offer(peer, length, alone);
 }
 
 Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept

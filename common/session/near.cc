@@ -7,7 +7,10 @@ namespace linnet::session {
 
 bool SessionLayer::is_near(const Session& s) const noexcept { return s.lane_up() && s.links_[0].port->transport().caps().latency <= kNear; }
 
-bool SessionLayer::offer(Session& s, std::size_t bytes) noexcept { return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes); }
+bool SessionLayer::offer(Session& s, std::size_t bytes, bool alone) noexcept
+{
+    return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes, alone);
+}
 
 Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
 {

@@ -161,8 +161,8 @@ public:
     }
     // The peer is so near that waiting for its acknowledgement costs less than a copy of some kilobytes.
     [[nodiscard]] bool is_near(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
-    // The peer can read our memory over the lane that is up: an envelope may offer `bytes` of it.
-    [[nodiscard]] bool offer(Session& s, std::size_t bytes) noexcept LINNET_REQUIRES(s.lock);
+    // The peer can, and had better, read our memory over the lane that is up: an envelope may offer `bytes` of it. As Transport::offer().
+    [[nodiscard]] bool offer(Session& s, std::size_t bytes, bool alone) noexcept LINNET_REQUIRES(s.lock);
     // Reads what it offered. Token held, lock not. As Transport::read().
     [[nodiscard]] Status read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_EXCLUDES(s.lock);
     // s.credit_grant grew: tell the peer by a packet of its own when it has not heard of `threshold` bytes of it. Any thread, lock not held.

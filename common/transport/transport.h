@@ -191,8 +191,9 @@ public:
     [[nodiscard]] virtual bool bulk_over(LinkId, const void*) noexcept { return false; }
 
     // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the
-    // caller tells it and keeps until it answers; false: it cannot. Threads as for send_lane().
-    [[nodiscard]] virtual bool offer(LinkId, std::size_t) noexcept { return false; }
+    // caller tells it and keeps until it answers; false: it cannot, or they go better in packets. `alone`: we shall not be there to send these. Threads as for
+    // send_lane().
+    [[nodiscard]] virtual bool offer(LinkId, std::size_t, bool alone) noexcept { return static_cast<void>(alone), false; }
     // Copies `bytes` at `address` of the peer's memory, which it offered, to `to`. Token held, also from inside a sink call. kOk: all is there. Else
     // what `to` holds now means nothing, and it must come in another way: kUnsupported, kPeerDown, kIo.
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }

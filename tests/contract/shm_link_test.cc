@@ -23,6 +23,7 @@
 #include "sys/memfd.h"
 #include "sys/process.h"
 #include "sys/unix_socket.h"
+#include "transport/shm/reading.h"
 #include "transport/shm/shm_transport.h"
 
 namespace linnet::contract {
@@ -52,6 +53,8 @@ struct Solo {
     explicit Solo(std::uint64_t id, CopyEngine* copy = nullptr)
     {
         static std::uint32_t incarnation = process_id() << 10;
+        std::string error;
+        EXPECT_EQ(settings.set(SettingId::kShmPull, "on", error), Status::kOk) << error;
         end.name.endpoint_id = le64{0x50105 + id};
         end.name.incarnation = le32{++incarnation};
         end.transport = std::make_unique<shm::ShmTransport>(settings, clock, testing::test_log(), stats, copy != nullptr ? *copy : alone);
@@ -353,6 +356,25 @@ TEST(ShmCopies, HelpersThatAreStoppedInTheMiddleLeaveTheRestToTheReader)
 }
 
 // The reader may be done with what was offered before the sender goes on to its next line, when that loses its core just then: it is told all the same.
+TEST(ShmReading, PaysUnlessBothCopiesTogetherTakeLess)
+{
+    constexpr Nanos kCopy{1000};
+    EXPECT_TRUE(shm::reading_pays({Nanos{500}, kCopy}));
+    EXPECT_TRUE(shm::reading_pays({Nanos{2000}, kCopy}));
+    EXPECT_FALSE(shm::reading_pays({Nanos{2001}, kCopy}));
+    EXPECT_FALSE(shm::reading_pays({}));   // it cannot be done here
+}
+
+TEST(ShmReading, IsMeasuredInNoTime)
+{
+    const TimePoint begun = monotonic_now();
+    const shm::ReadingCost cost = shm::measure_reading();
+    EXPECT_LT(monotonic_now() - begun, 1s);   // some 0.1 ms, but for a machine that does much else
+    EXPECT_GT(cost.copy, Nanos{0});
+    EXPECT_LT(cost.copy, 100ms);
+    EXPECT_LT(cost.read, 100ms);
+}
+
 TEST(ShmLink, SenderOfferedWhatIsReadAtOnceHearsOfIt)
 {
     constexpr std::size_t kOffers = 500;

@@ -7,6 +7,8 @@ liblinnet_la_LIBADD += liblinnet-transport-shm.la
 liblinnet_transport_shm_la_SOURCES = \
     transport/shm/link.h \
     transport/shm/opening.cc \
+    transport/shm/reading.cc \
+    transport/shm/reading.h \
     transport/shm/receive.cc \
     transport/shm/segment.h \
     transport/shm/send.cc \

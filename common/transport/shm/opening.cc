@@ -16,6 +16,7 @@
 #include "sys/error.h"
 #include "sys/net_interfaces.h"
 #include "sys/process.h"
+#include "transport/shm/reading.h"
 #include "transport/shm/shm_transport.h"
 
 namespace linnet::shm {
@@ -43,7 +44,6 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
     sink_ = &sink;
     own_id_ = name.endpoint_id.get();
     connect_timeout_ = settings_.duration(SettingId::kConnectTimeout);
-    pulls_.store(settings_.boolean(SettingId::kShmPull), std::memory_order_relaxed);
     const Status random = random_bytes(std::span{probe_}, log_);
     auto interfaces = list_interfaces(log_);
     auto epoll = EpollSet::open(log_);
@@ -59,6 +59,7 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
         return mapping.status();
     }
     try {
+        choose_reading();
         for (const NetInterface& i : *interfaces) {
             for (const InterfaceAddress& a : i.addresses) {
                 addresses_.push_back(a.address);
@@ -85,6 +86,21 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
         bells_ = reinterpret_cast<BellPage*>(page_.bytes().data());
     }
     return s;
+}
+
+// As the setting says, or as is found here.
+void ShmTransport::choose_reading()
+{
+    enum Choice : std::size_t { kAuto, kOn, kOff };   // in the table's order
+    const std::size_t choice = settings_.choice(SettingId::kShmPull);
+    if (choice == kAuto) {
+        const ReadingCost cost = measure_reading();
+        reading_pays_ = reading_pays(cost);
+        LINNET_LOG(log_, kDebug, "shm: 64 KiB take %lld ns to read out of a process, %lld ns to copy: long messages are %s",
+                   static_cast<long long>(cost.read.count()), static_cast<long long>(cost.copy.count()),
+                   reading_pays_ ? "read" : "copied by both sides while both are there");
+    }
+    pulls_.store(choice != kOff, std::memory_order_relaxed);
 }
 
 // Only a guess that spares a system call: an address of this host may be another container's too, and connect() finds out.

@@ -209,8 +209,11 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
     return Status::kInProgress;
 }
 
-bool ShmTransport::offer(LinkId id, std::size_t bytes) noexcept
+bool ShmTransport::offer(LinkId id, std::size_t bytes, bool alone) noexcept
 {
+    if (!alone && !reading_pays_) {
+        return false;
+    }
     Link* const link = links_.slot_of(id);
     if (link == nullptr) {
         return false;
@@ -238,7 +241,7 @@ Status ShmTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<
         tx.notify = true;
         return Status::kAgain;
     }
-    if (tx.peer_pulls && payload.size() >= kPullMin) {
+    if (tx.peer_pulls && reading_pays_ && payload.size() >= kPullMin) {
         return offer_pull(tx, head, payload, cookie);
     }
     const Written written = write_packet(tx, std::as_bytes(std::span{&head, 1}), payload);

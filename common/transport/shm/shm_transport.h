@@ -49,7 +49,7 @@ public:
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] NextWrite send_now(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
-    [[nodiscard]] bool offer(LinkId link, std::size_t bytes) noexcept override;
+    [[nodiscard]] bool offer(LinkId link, std::size_t bytes, bool alone) noexcept override;
     [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
@@ -90,6 +90,7 @@ private:
     [[nodiscard]] bool trim(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- opening (opening.cc) ----
+    void choose_reading();
     [[nodiscard]] static std::string socket_name(const wire::EndpointName& name);
     unsigned start_requested() noexcept LINNET_REQUIRES(token_);
     void start(Link& link) noexcept LINNET_REQUIRES(token_);
@@ -154,6 +155,7 @@ private:
     std::vector<InetAddress> addresses_;   // of this host, here
     Nanos connect_timeout_{};
     std::atomic<bool> pulls_{false};       // we may try to read others' memory
+    bool reading_pays_{true};              // a message is better read by its receiver than copied by both, even where both are there
 
     LinkTable<Link, Fd, BellPage::kBells / 64> links_;   // a slot's number is its bell
 

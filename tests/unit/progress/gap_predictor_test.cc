@@ -49,6 +49,17 @@ TEST(GapPredictor, WhatNobodyAskedForIsLearnedAllTheSame)
     EXPECT_EQ(asked.leaving(CallKind::kPost), not_asked.leaving(CallKind::kPost));
 }
 
+TEST(GapPredictor, WhatWillBeSaidAtTheEndOfACallIsKnownInsideOfIt)
+{
+    GapPredictor gaps;
+    for (unsigned i = 0; i < 2000; ++i) {
+        const auto kind = static_cast<CallKind>(i * i % 31 % kCallKinds);
+        const bool expected = gaps.will_leave(kind);
+        EXPECT_EQ(gaps.leaving(kind), expected) << i;
+        gaps.returned(i % 5 == 0 || i % 64 > 40);
+    }
+}
+
 TEST(GapPredictor, PingPongIsShortAfterOneRound)
 {
     GapPredictor gaps;

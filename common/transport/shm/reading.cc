@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Reading: the measurement.
+#include "transport/shm/reading.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "sys/process.h"
+#include "sys/remote_process.h"
+#include "sys/system_clock.h"
+
+namespace linnet::shm {
+
+// The least of a few rounds: an interrupt, a page that is not there yet and a processor that is taken away only ever add time.
+ReadingCost measure_reading()
+{
+    constexpr unsigned kRounds = 6;
+    std::vector<std::byte> from(kReadingSample);
+    std::vector<std::byte> to(kReadingSample);
+    const RemoteProcess self{process_id()};
+    ReadingCost least{Nanos::max(), Nanos::max()};
+    for (unsigned round = 0; round < kRounds; ++round) {
+        const TimePoint begun = monotonic_now();
+        std::memcpy(to.data(), from.data(), kReadingSample);
+        const TimePoint copied = monotonic_now();
+        if (self.read(to.data(), reinterpret_cast<std::uintptr_t>(from.data()), kReadingSample).error != 0) {
+            return {};
+        }
+        least.read = std::min(least.read, monotonic_now() - copied);
+        least.copy = std::min(least.copy, copied - begun);
+        from[round] = to[kReadingSample - 1 - round];   // both copies are of use, as far as a compiler can tell
+    }
+    return least;
+}
+
+}   // namespace linnet::shm
