@@ -22,7 +22,7 @@ lab_up --hosts 2 --v6
 here --lab "$name" --label "two hosts"
 here --lab "$name" --label "two hosts" --transports udp -k 'kill recv'
 here --lab "$name" --label "two hosts" --transports shm,eth -k 'kill recv'   # frames do not lead back to the host that they came from
-if [ -e "${LINNET_TEST_OFI_DIR:?}/liblinnet-fi.so" ] && ompi_info 2>/dev/null | grep -q 'MCA mtl: ofi'; then
+if has_mtl_ofi; then
     clocked integration/run_mpi.py --pml ofi --provider-dir "$LINNET_TEST_OFI_DIR" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" -k 'kill recv'
 else
     echo "not over the libfabric provider: it is not in this build, or this Open MPI has no mtl ofi"

@@ -10,8 +10,19 @@ what=${LINNET_TEST_PROGRAMS---quick}
 [ "$what" != none ] || { echo "LINNET_TEST_PROGRAMS is none"; exit 77; }
 lab_up --hosts 4
 # shellcheck disable=SC2086  # two words, or none
-exec_programs() {
+run() {
     "${PYTHON:-python3}" "$top_srcdir/tests/programs/run_programs.py" --plugin-dir "$LINNET_TEST_PLUGIN_DIR" --lab "$name" --top "${LINNET_TEST_PREFIX:?}/bin/linnet-top" \
         --build "${top_builddir:?}/tests/programs/jobs" $results "$@"
+    status=$?
+    [ $status = 0 ] || [ $status = 77 ] || failed=1
 }
-if [ -n "$what" ]; then exec_programs "$what" --clocked without; else exec_programs --pml both; fi
+if [ -n "$what" ]; then set -- "$what" --clocked without; else set -- --pml both; fi
+run "$@"
+[ $status != 77 ] || exit 77
+# hpcc also by Open MPI's own mtl ofi.
+if has_mtl_ofi; then
+    run "$@" --pml ofi --provider-dir "$LINNET_TEST_OFI_DIR" -k '^hpcc on'
+else
+    echo "not over the libfabric provider: it is not in this build, or this Open MPI has no mtl ofi"
+fi
+exit $failed

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
 # For scripts of `make installcheck` that run jobs between hosts of a lab; sourced, with the lab's name in `name`. The lab goes when the script ends.
-# Gives: lab, results (the option of run_*.py that leaves a line per case, two words or none), failed, need_component, lab_up.
+# Gives: lab, results (the option of run_*.py that leaves a line per case, two words or none), failed, need_component, has_mtl_ofi, lab_up.
 # shellcheck shell=sh disable=SC2034,SC2154
 set -u
 lab=${top_srcdir:?}/tests/lab/lab
@@ -10,6 +10,10 @@ failed=0
 trap '"$lab" down -n "$name"' EXIT
 trap 'exit 1' INT TERM
 
+# Whether the libfabric provider is in this build, and Open MPI has the component that sends through it.
+has_mtl_ofi() {
+    [ -e "${LINNET_TEST_OFI_DIR:?}/liblinnet-fi.so" ] && ompi_info 2>/dev/null | grep -q 'MCA mtl: ofi'
+}
 need_component() {
     [ -e "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so" ] || { echo "the Open MPI component is not in this build"; exit 77; }
 }
