@@ -12,6 +12,8 @@ EXTRA_DIST += \
     mpich/launchers.py \
     mpich/results/between-hosts.tsv \
     mpich/results/mpich-within-a-host.tsv \
+    mpich/results/ofi-between-hosts.tsv \
+    mpich/results/ofi-within-a-host.tsv \
     mpich/results/within-a-host.tsv \
     mpich/run_mpich.py \
     mpich/suite.py

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
 # How an entry of the MPICH test suite is started: by Open MPI, or by an MPICH that sends through libfabric.
-"""A launcher has two stacks: the one that Linnet is compared with, and linnet."""
+"""A launcher has stacks: those that Linnet is compared with, and linnet, which is the last."""
 
 import argparse
 import os
@@ -27,8 +27,7 @@ SLOTS = 32
 
 
 class OpenMpi:
-    """Over Linnet's component, or, with a provider alone, over Open MPI's own mtl ofi and that."""
-    stacks = ("ob1", "linnet")
+    """Over Linnet's component, or, with a provider alone, over Open MPI's own mtl ofi and that; then also by mtl ofi over another provider."""
 
     def __init__(self, args):
         args.mpirun = run_mpi.find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
@@ -36,7 +35,7 @@ class OpenMpi:
         if not args.mpirun or not self.mpicc:
             raise Unavailable("there is no Open MPI")
         self.args = args
-        self.pmls = {"ob1": "ob1", "linnet": "ofi" if args.provider_dir else "linnet"}
+        self.stacks = ("ob1", args.other, "linnet") if args.provider_dir else ("ob1", "linnet")
         self.differences = "differences-ofi" if args.provider_dir else "differences"
 
     def command(self, entry, program, stack):
@@ -49,7 +48,8 @@ class OpenMpi:
         if entry.ranks > os.cpu_count():
             options += ["--mca", "mpi_yield_when_idle", "1"]
         case = run_mpi.Case(str(program), " ".join(entry.arguments), entry.ranks, options=" ".join(options), slots=SLOTS if entry.folder in SPAWN else 0)
-        one_host = argparse.Namespace(**{**vars(self.args), "lab": lab, "pml": self.pmls[stack], "provider": "linnet", "top": None, "build": pathlib.Path("/")})
+        pml = "ob1" if stack == "ob1" else "ofi" if self.args.provider_dir else "linnet"
+        one_host = argparse.Namespace(**{**vars(self.args), "lab": lab, "pml": pml, "provider": stack, "top": None, "build": pathlib.Path("/")})
         return run_mpi.command_of(case, one_host)
 
     def environment(self, _stack):

@@ -3,7 +3,7 @@
 # Copyright (c) 2026 the Linnet authors
 # The MPICH test suite over the installed component, between two hosts of a lab. Part of `make installcheck`; needs root.
 # LINNET_TEST_MPICH: what to run: --quick (the default), nothing for the default folders, or folders; none: not at all; all: every entry of every list, and
-# within this host, too, which takes hours.
+# within this host, too, and both by mtl ofi, which takes hours.
 name=mpich$$
 . "${top_srcdir:?}/tests/support/job_suite.sh"
 need_component
@@ -24,4 +24,9 @@ suite() {
 }
 suite between-hosts --lab "$name"
 [ "$what" != all ] || suite within-a-host --transports shm
+# And by Open MPI's own mtl ofi, over the libfabric provider.
+if [ "$what" = all ] && has_mtl_ofi; then
+    suite ofi-between-hosts --provider-dir "${LINNET_TEST_OFI_DIR:?}" --label "mtl ofi" --lab "$name"
+    suite ofi-within-a-host --provider-dir "$LINNET_TEST_OFI_DIR" --label "mtl ofi"
+fi
 exit $failed

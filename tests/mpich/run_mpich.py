@@ -3,8 +3,9 @@
 # Copyright (c) 2026 the Linnet authors
 # Runs the MPICH test suite over Linnet and over another stack, and compares.
 """What counts is the difference: an entry that passes over the other stack must pass over Linnet. With Open MPI that is pml ob1 (TCP), with MPICH
-(--mpich) another provider of libfabric. The files `differences` and `differences-mpich` list those that do not pass and say why; they may only
-shrink. Entries that do not compile or do not pass over the other stack either are shown, and prove nothing.
+(--mpich) another provider of libfabric. Open MPI's own mtl ofi (--provider-dir alone) is compared with ob1, and where it fails, with itself over
+another provider, which shows faults that are its own. The files `differences`, `differences-ofi` and `differences-mpich` list those that do not pass and
+say why; they may only shrink. Entries that do not compile or do not pass over another stack either are shown, and prove nothing.
 Exit status: 0 as listed, 1 a difference that is not listed or no longer there, 2 wrong use, 77 nothing could be run here."""
 
 import argparse
@@ -41,17 +42,21 @@ class Outcome:
     why: dict = dataclasses.field(default_factory=dict)       # stack: what is wrong, empty if it passed; no key: not run
     listed: str = ""                                          # the reason in `differences`
     skipped: str = ""
-    other: str = "ob1"                                        # the stack that Linnet is compared with
+    others: tuple = ("ob1",)                                  # the stacks that Linnet is compared with
 
     @property
     def verdict(self):
         if self.skipped:
             return "not run"
         if self.why.get("linnet") == "":
-            return "no longer different" if self.listed and not self.listed.startswith(EITHER_WAY) else "better" if self.why.get(self.other) else "pass"
-        if self.why.get(self.other):
-            return "neither"
+            return "no longer different" if self.listed and not self.listed.startswith(EITHER_WAY) else "better" if self.fail_too else "pass"
+        if self.fail_too:
+            return "neither" if self.others[0] in self.fail_too else "host"
         return "listed" if self.listed else "DIFFERENT"
+
+    @property
+    def fail_too(self):
+        return [stack for stack in self.others if self.why.get(stack)]
 
     @property
     def wrong(self):
@@ -111,8 +116,8 @@ def memory_here():
 
 
 def compare(entry, args, differences):
-    other = args.launcher.stacks[0]
-    outcome = Outcome(entry, listed=differences.get(entry.name, ""), other=other)
+    others = args.launcher.stacks[:-1]
+    outcome = Outcome(entry, listed=differences.get(entry.name, ""), others=others)
     if not args.suite.program(entry.folder, entry.program).exists():
         outcome.skipped = "does not compile"
     elif entry.memory > memory_here():
@@ -123,8 +128,9 @@ def compare(entry, args, differences):
         for stack in args.launcher.stacks if args.baseline else ("linnet",):
             if stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
-        if outcome.why["linnet"] and other not in outcome.why:
-            outcome.why[other] = run(entry, other, args)
+        for stack in others:   # until one shows that it is not Linnet alone
+            if outcome.verdict in ("DIFFERENT", "listed") and stack not in outcome.why:
+                outcome.why[stack] = run(entry, stack, args)
         if outcome.verdict == "DIFFERENT" and outcome.why["linnet"] == OUT_OF_TIME:   # that of the machine, or ours?
             outcome.why["linnet"] = run(entry, "linnet", args, 3)
         took = f"{time.monotonic() - begin:.1f} s"
@@ -136,8 +142,8 @@ def cell(outcome, stack):
     return "not run" if stack not in outcome.why else outcome.why[stack] or "pass"
 
 
-def columns(other):
-    return ["entry", other, "linnet", "verdict", "reason"]
+def columns(others):
+    return ["entry", *others, "linnet", "verdict", "reason"]
 
 
 def read_table(path):
@@ -145,33 +151,36 @@ def read_table(path):
     if not path or not path.exists():
         return {}
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    return {row[0]: row for row in rows if row[0] != columns("")[0]}
+    return {row[0]: row for row in rows if row[0] != columns(())[0]}
 
 
-def results_of(row, other):
+def results_of(row, others):
     """What a line of the table says of the stacks that were run, as Outcome.why."""
-    return {stack: "" if said == "pass" else said for stack, said in zip((other, "linnet"), row[1:]) if said != "not run"}
+    return {stack: "" if said == "pass" else said for stack, said in zip((*others, "linnet"), row[1:]) if said != "not run"}
 
 
-def is_missing(entry, known, baseline):
-    """Nothing is known of it; or, with `baseline`, it ran over Linnet, and over ob1 not yet."""
-    return entry.name not in known or (baseline and list(known[entry.name]) == ["linnet"])
+def is_missing(entry, known, others, baseline):
+    """Nothing is known of it; or, with `baseline`, it ran over Linnet, and over another stack not yet."""
+    ran = known.get(entry.name)
+    return ran is None or (baseline and "linnet" in ran and not ran.keys() >= set(others))
 
 
 def write_table(path, outcomes):
     """What was run now takes the place of what an earlier run wrote of the same entry."""
     rows = read_table(path)
     for outcome in outcomes:
-        rows[outcome.entry.name] = [outcome.entry.name, cell(outcome, outcome.other), cell(outcome, "linnet"), outcome.verdict, outcome.skipped or outcome.listed]
+        cells = [cell(outcome, stack) for stack in (*outcome.others, "linnet")]
+        rows[outcome.entry.name] = [outcome.entry.name, *cells, outcome.verdict, outcome.skipped or outcome.listed]
     with open(path, "w", encoding="utf-8") as table:
-        for row in [columns(outcomes[0].other), *(rows[name] for name in sorted(rows))]:
+        for row in [columns(outcomes[0].others), *(rows[name] for name in sorted(rows))]:
             print("\t".join(row).rstrip("\t"), file=table)
 
 
 def summary(outcomes):
     """A table of the folders, in Markdown."""
-    verdicts = ["pass", "better", "listed", "DIFFERENT", "no longer different", "neither", "not run"]
-    titles = ["pass over Linnet", "... and not over the other", "listed difference", "**other difference**", "**no longer different**", "pass over neither", "not run"]
+    verdicts = ["pass", "better", "listed", "DIFFERENT", "no longer different", "neither", "host", "not run"]
+    titles = ["pass over Linnet", "... and not over the other", "listed difference", "**other difference**", "**no longer different**", "pass over neither",
+              "nor by mtl ofi over the other provider", "not run"]
     lines = ["| folder | entries | " + " | ".join(titles) + " |", "|---|" + "---|" * (len(verdicts) + 1)]
     for folder in dict.fromkeys(outcome.entry.folder for outcome in outcomes):
         count = collections.Counter(outcome.verdict for outcome in outcomes if outcome.entry.folder == folder)
@@ -183,7 +192,7 @@ def summary(outcomes):
 def write_results(path, outcomes, label):
     """A line per case for ./check; what proves nothing is one line."""
     label = f" ({label})" if label else ""
-    nothing = [outcome for outcome in outcomes if outcome.verdict in ("neither", "not run", "listed")]
+    nothing = [outcome for outcome in outcomes if outcome.verdict in ("neither", "host", "not run", "listed")]
     with open(path, "a", encoding="utf-8") as table:
         for outcome in outcomes:
             if outcome.wrong:
@@ -203,7 +212,7 @@ def parse(argv):
     parser.add_argument("--mpich", type=pathlib.Path, metavar="PREFIX",
                         help="with the MPICH installed there, which sends through libfabric, instead of Open MPI; auto: what mpich_netmod/build-mpich has built")
     parser.add_argument("--provider-dir", type=pathlib.Path, help="folder of liblinnet-fi.so; without --mpich: Open MPI's own mtl ofi over it, instead of Linnet's component")
-    parser.add_argument("--other", default="tcp;ofi_rxm", metavar="PROVIDER", help="with --mpich: the provider to compare with (default: tcp;ofi_rxm)")
+    parser.add_argument("--other", default="tcp;ofi_rxm", metavar="PROVIDER", help="with --mpich or --provider-dir: the provider to compare with (default: tcp;ofi_rxm)")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
     parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
@@ -237,14 +246,14 @@ def chosen(args):
         for entry in entries:
             first.setdefault(f"{entry.folder}/{entry.program}", entry)
         entries = [first[name] for name in QUICK if name in first]
-    return [entry for entry in entries if is_missing(entry, args.known, args.baseline)]
+    return [entry for entry in entries if is_missing(entry, args.known, args.launcher.stacks[:-1], args.baseline)]
 
 
 def main(argv):
     args = parse(argv)
     try:
         args.launcher = launchers.Mpich(args) if args.mpich else launchers.OpenMpi(args)
-        args.known = {name: results_of(row, args.launcher.stacks[0]) for name, row in read_table(args.table).items()} if args.missing else {}
+        args.known = {name: results_of(row, args.launcher.stacks[:-1]) for name, row in read_table(args.table).items()} if args.missing else {}
         args.suite = suite.Suite(args.launcher.mpicc, args.source)
         entries = chosen(args)
     except suite.Unavailable as reason:
