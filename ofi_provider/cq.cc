@@ -12,6 +12,8 @@ namespace linnet::ofi {
 
 namespace {
 constexpr std::size_t kLeastRing = 64;
+// So many messages of a row of sends are read as complete, at most, before a look makes progress.
+constexpr unsigned kMostSpared = 32;
 
 std::size_t bytes_of(fi_cq_format format) noexcept
 {
@@ -27,11 +29,19 @@ std::size_t bytes_of(fi_cq_format format) noexcept
 // Each format is the beginning of the next, so that one copy serves all.
 static_assert(offsetof(fi_cq_tagged_entry, flags) == offsetof(fi_cq_msg_entry, flags) && offsetof(fi_cq_tagged_entry, len) == offsetof(fi_cq_data_entry, len));
 static_assert(offsetof(fi_cq_tagged_entry, buf) == offsetof(fi_cq_data_entry, buf) && offsetof(fi_cq_tagged_entry, data) == offsetof(fi_cq_data_entry, data));
+void tell(char* to, const fi_cq_tagged_entry& entry, std::size_t bytes) noexcept
+{
+    if (bytes == sizeof entry) {   // of a size that the compiler knows
+        std::memcpy(to, &entry, sizeof entry);
+    } else {
+        std::memcpy(to, &entry, bytes);
+    }
+}
 }   // namespace
 
 Cq::Cq(Domain& domain, const fi_cq_attr& attr)
-    : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_TAGGED : attr.format}, entry_bytes_{bytes_of(format_)},
-      condition_{attr.wait_cond}, ring_(kLeastRing)
+    : fid_cq{}, Waitable{domain.several_threads()}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_TAGGED : attr.format},
+      entry_bytes_{bytes_of(format_)}, condition_{attr.wait_cond}, lock_{domain.several_threads()}, ring_(kLeastRing)
 {
     fid.fclass = FI_CLASS_CQ;
     fid.ops = const_cast<fi_ops*>(fid_ops());
@@ -48,6 +58,9 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
             LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %d or flags 0x%llx cannot be had\n", want.format, want.wait_cond,
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
+        }
+        if (want.wait_obj != FI_WAIT_NONE) {
+            Domain::of(domain).has_sleepers();
         }
         auto* const cq = new Cq{Domain::of(domain), want};
         cq->fid.context = context;
@@ -98,22 +111,11 @@ bool Cq::grow() noexcept
     }
 }
 
-void Cq::push(const CqEntry& entry) noexcept
+void Cq::overrun() noexcept
 {
-    {
-        const std::lock_guard guard{lock_};
-        const std::size_t count = count_.load(std::memory_order_relaxed);
-        if (overrun_ || (count == ring_.size() && !grow())) {
-            if (!overrun_) {
-                LINNET_FI_WARN(FI_LOG_CQ, "no memory for a completion queue of more than %zu entries: overrun\n", count);
-            }
-            overrun_ = true;
-            return;
-        }
-        ring_[(head_ + count) & (ring_.size() - 1)] = entry;
-        count_.store(count + 1, std::memory_order_seq_cst);
+    if (!overrun_.exchange(true, std::memory_order_relaxed)) {
+        LINNET_FI_WARN(FI_LOG_CQ, "no memory for a completion queue of more than %zu entries: overrun\n", ring_.size());
     }
-    wake();
 }
 
 // Entries up to the first error.
@@ -131,7 +133,7 @@ ssize_t Cq::take(void* to, std::size_t count, fi_addr_t* from) noexcept
         if (e.error != 0) {
             break;
         }
-        std::memcpy(static_cast<char*>(to) + n * entry_bytes_, &e.told, entry_bytes_);
+        tell(static_cast<char*>(to) + n * entry_bytes_, e.told, entry_bytes_);
         if (from != nullptr) {
             from[n] = e.source;
         }
@@ -142,8 +144,23 @@ ssize_t Cq::take(void* to, std::size_t count, fi_addr_t* from) noexcept
     }
     head_ = (head_ + n) & (ring_.size() - 1);
     count_.store(here - n, std::memory_order_release);
+    just_emptied_.store(n == here, std::memory_order_relaxed);
     emptied();
     return static_cast<ssize_t>(n);
+}
+
+// Programs read until nothing is left, to find the end: that look says nothing of waiting. It would cost a pass over all transports, and end a row of sends,
+// each of which is read as complete before the next (docs/threading.md, "Packets held back"). Who waits looks again.
+bool Cq::was_just_emptied() noexcept
+{
+    const unsigned spared = spared_.load(std::memory_order_relaxed);
+    if (!just_emptied_.load(std::memory_order_relaxed) || spared >= kMostSpared) {
+        spared_.store(0, std::memory_order_relaxed);
+        return false;
+    }
+    just_emptied_.store(false, std::memory_order_relaxed);
+    spared_.store(spared + 1, std::memory_order_relaxed);
+    return true;
 }
 
 ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) noexcept
@@ -152,16 +169,15 @@ ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) n
     if (to == nullptr && count != 0) {
         return -FI_EINVAL;
     }
-    if (count == 0 || !cq.has_events()) {
+    const std::size_t here = cq.count_.load(std::memory_order_acquire);
+    if (count == 0 || (here == 0 && !cq.was_just_emptied())) {
         cq.returned();
-        cq.progress(true);
+        cq.progress(LINNET_MAY_YIELD);
+    } else if (here > 1) {   // who lets completions gather is at the end of a row of posts: what is held back of it need not wait for the reading
+        cq.progress(LINNET_IF_HELD);
     }
     const ssize_t n = cq.take(to, count, from);
-    if (n == -FI_EAGAIN) {
-        const std::lock_guard guard{cq.lock_};
-        return cq.overrun_ ? -FI_EAVAIL : n;
-    }
-    return n;
+    return n == -FI_EAGAIN && cq.overrun_.load(std::memory_order_relaxed) ? -FI_EAVAIL : n;
 }
 
 ssize_t Cq::read(fid_cq* f, void* to, std::size_t count) noexcept { return read_from(f, to, count, nullptr); }
@@ -178,7 +194,7 @@ ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
     const std::lock_guard guard{cq.lock_};
     const std::size_t count = cq.count_.load(std::memory_order_relaxed);
     const CqEntry& e = cq.ring_[cq.head_];
-    const bool lost = count == 0 && cq.overrun_;
+    const bool lost = count == 0 && cq.overrun_.load(std::memory_order_relaxed);
     if (!lost && (count == 0 || e.error == 0)) {
         return -FI_EAGAIN;
     }

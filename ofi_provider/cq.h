@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lock.h"
 #include "provider.h"
 #include "wait.h"
 
@@ -33,7 +34,28 @@ class Cq final : public fid_cq, public Waitable {
 public:
     static int open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) noexcept;
 
-    void push(const CqEntry& entry) noexcept;
+    // `fill` is given an entry as it is by default.
+    template <class Fill>
+    void push(Fill&& fill) noexcept
+    {
+        {
+            const std::lock_guard guard{lock_};
+            const std::size_t count = count_.load(std::memory_order_relaxed);
+            if (overrun_.load(std::memory_order_relaxed) || (count == ring_.size() && !grow())) {
+                overrun();
+                return;
+            }
+            CqEntry& entry = ring_[(head_ + count) & (ring_.size() - 1)];
+            entry = {};
+            fill(entry);
+            if (!can_sleep()) {
+                count_.store(count + 1, std::memory_order_release);
+                return;
+            }
+            count_.store(count + 1, std::memory_order_seq_cst);   // before the look whether anybody sleeps
+        }
+        wake();
+    }
     [[nodiscard]] bool has_events() noexcept override { return count_.load(std::memory_order_acquire) != 0; }
     // For poll sets: something to read, after progress.
     bool poll() noexcept;
@@ -56,6 +78,7 @@ private:
     static int signal(fid_cq* f) noexcept;
     static const char* error_text(fid_cq* f, int provider_error, const void* data, char* to, std::size_t bytes) noexcept;
 
+    [[nodiscard]] bool was_just_emptied() noexcept;
     ssize_t take(void* to, std::size_t count, fi_addr_t* from) noexcept;
     ssize_t wait_and_take(void* to, std::size_t count, fi_addr_t* from, int timeout, std::size_t threshold);
     bool grow() noexcept;
@@ -65,13 +88,16 @@ private:
     fi_cq_format format_;
     std::size_t entry_bytes_;
     fi_cq_wait_cond condition_;
-    std::mutex lock_;
+    Lock lock_;
     std::vector<CqEntry> ring_;            // guarded by lock_, a power of two
     std::size_t head_{0};                  // guarded by lock_: of the oldest; wraps with the ring
     std::atomic<std::size_t> count_{0};    // written under lock_
     std::atomic<unsigned> signals_{0};     // calls of fi_cq_signal(): all who wait return
     std::atomic<bool> unheard_{false};     // nobody has returned for the last one yet: who comes now does
-    bool overrun_{false};                  // guarded by lock_
+    std::atomic<bool> overrun_{false};     // written under lock_
+    // Hints; what threads that read together make of them is bounded, and no more than that.
+    std::atomic<bool> just_emptied_{false};   // the last read took what there was
+    std::atomic<unsigned> spared_{0};         // looks since the last progress that made none
 };
 
 }   // namespace linnet::ofi

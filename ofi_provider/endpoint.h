@@ -19,6 +19,7 @@
 #include "address.h"
 #include "capi/linnet_rma.h"
 #include "fence.h"
+#include "lock.h"
 #include "operation.h"
 #include "provider.h"
 #include "wait.h"
@@ -228,7 +229,7 @@ private:
     Fence fence_{*this};
     OperationPool<RecvOperation> receives_;
 
-    std::mutex posted_lock_;
+    Lock posted_lock_;
     RecvOperation* posted_{nullptr};           // these are guarded by it: the oldest of a ring of posted receives
     std::vector<RecvOperation*> multis_;       // multi-receive buffers in use
     std::vector<RecvOperation*> held_;         // receives behind them, in order

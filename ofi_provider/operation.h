@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "info.h"
+#include "lock.h"
 #include "provider.h"
 
 namespace linnet::ofi {
@@ -161,6 +162,7 @@ inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
 template <class T>
 class OperationPool {
 public:
+    explicit OperationPool(const SeveralThreads& several) noexcept : lock_{several} {}
     T* acquire() noexcept
     {
         const std::lock_guard guard{lock_};
@@ -169,6 +171,7 @@ public:
         }
         T* const t = free_;
         free_ = t->next;
+        in_use_.store(in_use_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         return t;
     }
     void release(T& t) noexcept
@@ -176,7 +179,10 @@ public:
         const std::lock_guard guard{lock_};
         t.next = free_;
         free_ = &t;
+        in_use_.store(in_use_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     }
+    // At the moment.
+    [[nodiscard]] std::size_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
 
 private:
     static constexpr std::size_t kChunk = 64;
@@ -193,9 +199,10 @@ private:
         }
         return true;
     }
-    std::mutex lock_;
+    Lock lock_;
     T* free_{nullptr};                          // guarded by lock_, as is the next
     std::vector<std::unique_ptr<T[]>> chunks_;
+    std::atomic<std::size_t> in_use_{0};        // written under lock_
 };
 
 // A table that grows and is read without a lock: entries of chunks that never move.

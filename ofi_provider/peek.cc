@@ -45,7 +45,7 @@ void Endpoint::report_peek(const RecvCall& call, linnet_status_t status, const l
         e.error = status == LINNET_ERR_NOT_FOUND ? FI_ENOMSG : fi_errno_of(status);
         e.provider_error = static_cast<int>(status);
     }
-    rx_cq_->push(e);
+    rx_cq_->push([&](CqEntry& to) { to = e; });
 }
 
 ssize_t Endpoint::peek(const RecvCall& call, linnet_peer_t peer) noexcept

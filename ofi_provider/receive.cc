@@ -153,23 +153,23 @@ void Endpoint::report_receive(const RecvOperation& op, const linnet_result_t& re
     if (rx_cq_ != nullptr && (op.reports_success || !success || more_flags != 0)) {
         const bool truncated = result.status == LINNET_ERR_TRUNCATED;
         const std::size_t room = op.room - op.used;
-        CqEntry e;
-        e.told.op_context = op.context;
-        e.told.flags = op.kind | FI_RECV | more_flags;
-        if (success || truncated) {
-            e.told.flags |= (result.flags & LINNET_SEND_IMMEDIATE) != 0 ? FI_REMOTE_CQ_DATA : 0;
-            e.told.len = std::min<std::size_t>(result.length, room);
-            e.told.data = result.immediate;
-            e.told.tag = result.match_bits;
-            e.source = (caps_ & FI_SOURCE) != 0 ? address_of(result.peer) : FI_ADDR_NOTAVAIL;
-            e.overflow = truncated ? result.length - room : 0;
-        } else {
-            e.told.tag = op.tag;
-        }
-        e.told.buf = op.multi ? static_cast<char*>(op.iov[0].iov_base) + op.used : nullptr;
-        e.error = success ? 0 : fi_errno_of(result.status);
-        e.provider_error = success ? 0 : static_cast<int>(result.status);
-        rx_cq_->push(e);
+        rx_cq_->push([&](CqEntry& e) {
+            e.told.op_context = op.context;
+            e.told.flags = op.kind | FI_RECV | more_flags;
+            if (success || truncated) {
+                e.told.flags |= (result.flags & LINNET_SEND_IMMEDIATE) != 0 ? FI_REMOTE_CQ_DATA : 0;
+                e.told.len = std::min<std::size_t>(result.length, room);
+                e.told.data = result.immediate;
+                e.told.tag = result.match_bits;
+                e.source = (caps_ & FI_SOURCE) != 0 ? address_of(result.peer) : FI_ADDR_NOTAVAIL;
+                e.overflow = truncated ? result.length - room : 0;
+            } else {
+                e.told.tag = op.tag;
+            }
+            e.told.buf = op.multi ? static_cast<char*>(op.iov[0].iov_base) + op.used : nullptr;
+            e.error = success ? 0 : fi_errno_of(result.status);
+            e.provider_error = success ? 0 : static_cast<int>(result.status);
+        });
     }
     count(kCountRecv, success);
 }

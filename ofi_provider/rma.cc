@@ -112,7 +112,7 @@ void Endpoint::remote(const linnet_remote_t& what) noexcept
         e.told.len = what.length;
         e.told.data = what.immediate;
         e.source = (caps_ & FI_SOURCE) != 0 ? address_of(what.peer) : FI_ADDR_NOTAVAIL;
-        rx_cq_->push(e);
+        rx_cq_->push([&](CqEntry& to) { to = e; });
     }
     if (what.length == 0) {
         count(kCountRemoteWrite, true);

@@ -10,7 +10,7 @@ namespace linnet::ofi {
 namespace {
 constexpr std::uint64_t kAcked = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE;
 
-std::uint32_t send_flags(const SendCall& call, bool copied) noexcept
+std::uint32_t send_flags(const SendCall& call, bool may_copy) noexcept
 {
     std::uint32_t f = ((call.flags & FI_REMOTE_CQ_DATA) != 0 ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0) |
                       ((call.flags & FI_FENCE) != 0 ? std::uint32_t{LINNET_SEND_FENCE} : 0);
@@ -20,7 +20,7 @@ std::uint32_t send_flags(const SendCall& call, bool copied) noexcept
     if (!call.silent && (call.flags & kAcked) != 0) {
         return f | LINNET_SEND_ACKED;
     }
-    return copied ? f | LINNET_SEND_COPY : f;
+    return may_copy ? f | LINNET_SEND_COPY : f;
 }
 
 // Not accepted now, but perhaps later.
@@ -42,6 +42,9 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     if (copied && length > kInjectMax) {
         return -FI_EMSGSIZE;
     }
+    // Who has read the completions of all sends before this one will read this one's before the next, that is, wait for it: a copy is sooner than the peer's
+    // acknowledgement. Who starts several and then waits for all of them is not kept by copying.
+    const bool is_waited_for = sends_.in_use() == 0 && !tx_cq_->has_events();
     SendOperation* const op = sends_.acquire();
     if (op == nullptr) {
         return -FI_EAGAIN;
@@ -56,7 +59,7 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     s.space = call.kind == FI_TAGGED ? kTaggedSpace : kMessageSpace;
     s.match_bits = call.tag;
     s.immediate = call.data;
-    s.flags = send_flags(call, copied);
+    s.flags = send_flags(call, copied || (is_waited_for && op->reports_success));
     s.done = on_sent;
     s.done_arg = op;
     s.data = copied ? Operation::copied(call.bytes, op->injected.data()) : op->data(call.bytes);
@@ -131,12 +134,12 @@ void Endpoint::end_send(SendOperation& op, linnet_status_t status) noexcept
 {
     const bool success = status == LINNET_OK;
     if (tx_cq_ != nullptr && (op.reports_success || !success)) {
-        CqEntry e;
-        e.told.op_context = op.context;
-        e.told.flags = op.kind;
-        e.error = success ? 0 : fi_errno_of(status);
-        e.provider_error = success ? 0 : static_cast<int>(status);
-        tx_cq_->push(e);
+        tx_cq_->push([&](CqEntry& e) {
+            e.told.op_context = op.context;
+            e.told.flags = op.kind;
+            e.error = success ? 0 : fi_errno_of(status);
+            e.provider_error = success ? 0 : static_cast<int>(status);
+        });
     }
     const CounterSlot counted = op.counted;
     sends_.release(op);

@@ -54,9 +54,9 @@ int milliseconds_until(Clock::time_point deadline)
 
 // ---- Source ----
 
-unsigned Source::progress(bool idle) noexcept
+unsigned Source::progress(unsigned flags) noexcept
 {
-    const unsigned n = linnet_progress(context_, 0, idle ? unsigned{LINNET_MAY_YIELD} : 0);
+    const unsigned n = linnet_progress(context_, 0, flags);
     if (fence_->holds()) {
         fence_->resume();
     }
@@ -266,13 +266,13 @@ bool Waitable::fed() noexcept
     return !sources_.empty();
 }
 
-unsigned Waitable::progress(bool idle) noexcept
+unsigned Waitable::progress(unsigned flags) noexcept
 {
     const std::unique_lock guard{sources_lock_, std::try_to_lock};
     unsigned n = 0;
     if (guard.owns_lock()) {
         for (const Fed& f : sources_) {
-            n += f.source->progress(idle);
+            n += f.source->progress(flags);
         }
     }
     return n;

@@ -28,6 +28,7 @@
 #include <thread>
 #include <vector>
 
+#include "lock.h"
 #include "provider.h"
 
 namespace linnet::ofi {
@@ -45,8 +46,8 @@ public:
         fence_ = &fence;
     }
     [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
-    // Runs completions. The number of events. With `idle` the caller found nothing, and gives way when others want the core.
-    unsigned progress(bool idle = false) noexcept;
+    // Runs completions. The number of events. `flags`: as of linnet_progress().
+    unsigned progress(unsigned flags = 0) noexcept;
     // Make the descriptor of the context ready to sleep on. False: there is something to do first, and who slept on it is woken.
     bool arm() noexcept;
     // After every call that may have disarmed the descriptor: it is armed again if anybody sleeps on it.
@@ -118,7 +119,7 @@ private:
 
 class Waitable {
 public:
-    Waitable() = default;
+    explicit Waitable(const SeveralThreads& several) noexcept : sources_lock_{several} {}
     Waitable(const Waitable&) = delete;
     Waitable& operator=(const Waitable&) = delete;
 
@@ -135,7 +136,7 @@ public:
     [[nodiscard]] bool fed() noexcept;
 
     // Makes all sources progress, unless another thread is doing so for this object.
-    unsigned progress(bool idle = false) noexcept;
+    unsigned progress(unsigned flags = 0) noexcept;
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
     // the bell has been armed, under a lock: it calls nothing of this class.
     void sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
@@ -175,7 +176,7 @@ private:
     std::condition_variable left_;        // a watcher has left
     bool watched_{false};                 // guarded by rest_lock_, as is the next
     unsigned leaves_{0};                  // of watchers
-    std::mutex sources_lock_;
+    Lock sources_lock_;
     std::vector<Fed> sources_;   // guarded by sources_lock_
 
     // FI_WAIT_MUTEX_COND: a thread sleeps for the application, and signals.

@@ -317,14 +317,14 @@ LINNET_API linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am
 /* ---- progress ---- */
 enum {
     LINNET_MAY_SLEEP = 1u << 0,   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
-    LINNET_MAY_YIELD = 1u << 1    /* it tests, and may have other work: never sleeps, but gives way to others when they want the core */
+    LINNET_MAY_YIELD = 1u << 1,   /* it tests, and may have other work: never sleeps, but gives way to others when they want the core */
+    LINNET_IF_HELD = 1u << 2      /* it posts no more for now: nothing is done but where packets are held back for others, which go out */
 };
 
 /* Move data, then run what is complete: at most `budget` `done` functions and message handlers (0: all). Returns the true number of events. */
 LINNET_API unsigned linnet_progress(linnet_context_t* ctx, unsigned budget, unsigned flags) LINNET_NOEXCEPT;
 
-/* Sleep or poll, as the setting progress_policy says, until something completed (and run it) or `timeout_ns` is over.
- * @retval LINNET_ERR_TIMED_OUT */
+/* Sleep or poll, as the setting progress_policy says, until something completed (and run it) or `timeout_ns` is over: LINNET_ERR_TIMED_OUT. */
 LINNET_API linnet_status_t linnet_wait(linnet_context_t* ctx, uint64_t timeout_ns) LINNET_NOEXCEPT;
 
 /* A descriptor that polls readable when linnet_progress() would do something. Owned by the context; never read it. Before sleeping on it,

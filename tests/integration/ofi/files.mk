@@ -19,6 +19,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/node.cc \
     integration/ofi/node.h \
     integration/ofi/queues_test.cc \
+    integration/ofi/reading_test.cc \
     integration/ofi/region.cc \
     integration/ofi/region.h \
     integration/ofi/rma_test.cc \

@@ -272,7 +272,7 @@ fi_info* make_hints(const Options& o)
         hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     }
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-    hints->domain_attr->threading = FI_THREAD_SAFE;
+    hints->domain_attr->threading = o.threading;
     hints->fabric_attr->prov_name = ::strdup(provider_name().c_str());
     return hints;
 }

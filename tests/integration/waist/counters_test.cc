@@ -91,6 +91,42 @@ TEST(WaistCounters, NoStepOfAnExchangeIsHeldBack)
     EXPECT_GT(a.counter("held_back"), 0u);
 }
 
+TEST(WaistCounters, ProgressForWhatIsHeldBackIsNoneWithoutIt)
+{
+    Endpoint a;
+    Endpoint b;
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    constexpr std::size_t kRow = 8;
+    std::array<unsigned char, 8> out{};
+    std::array<std::array<unsigned char, 8>, kRow> in{};
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    bool sent = false;
+    while (!sent && std::chrono::steady_clock::now() < end) {   // the event thread may be quicker
+        std::array<Op, kRow> sends;
+        std::array<Op, kRow> recvs;
+        for (std::size_t i = 0; i < kRow; ++i) {
+            b.recv(recvs[i], to_a, i, contiguous(in[i].data(), 8));
+        }
+        const std::uint64_t held = a.counter("held_back");
+        for (std::size_t i = 0; i < kRow; ++i) {
+            a.send(sends[i], to_b, i, contiguous(out.data(), 8));
+        }
+        const std::uint64_t before = a.counter("app_polls");
+        linnet_progress(a.context(), 0, LINNET_IF_HELD);
+        sent = a.counter("held_back") > held && a.counter("app_polls") > before;
+        const auto complete = [](const auto& ops) { return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); }); };
+        ASSERT_TRUE(drive({&a, &b}, [&] { return complete(sends) && complete(recvs); }));
+    }
+    EXPECT_TRUE(sent);
+    linnet_progress(a.context(), 0, 0);
+    const std::uint64_t before = a.counter("app_polls");
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(linnet_progress(a.context(), 0, LINNET_IF_HELD), 0u);
+    }
+    EXPECT_EQ(a.counter("app_polls"), before);
+}
+
 TEST(WaistCounters, TruncationCancellationAndLackOfCreditAreCounted)
 {
     Endpoint a{{{"eager_credit", "128k"}}};
