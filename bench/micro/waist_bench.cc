@@ -223,7 +223,7 @@ void cycle(benchmark::State& state, const char* transport, std::uint64_t bytes)
 
 int main(int argc, char** argv)
 {
-    for (const char* transport : {"shm", "tcp"}) {
+    for (const char* transport : {"shm", "udp", "tcp"}) {
         for (const std::uint64_t bytes : std::initializer_list<std::uint64_t>{0, 8, 64, 256, 1024, 4096}) {
             benchmark::RegisterBenchmark((std::string{transport} + "/" + std::to_string(bytes)).c_str(),
                                          [transport, bytes](benchmark::State& state) { cycle(state, transport, bytes); });

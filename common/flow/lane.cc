@@ -25,11 +25,7 @@ void LaneTx::append(std::span<const std::byte> bytes, std::size_t frame_payload,
     while (!bytes.empty()) {
         Slot* s = send_next_ != next_ ? &slot(next_ - 1) : nullptr;
         if (s == nullptr || s->bytes == frame_payload) {
-            s = &slot(next_++);
-            s->buffer = pool.acquire();
-            s->bytes = 0;
-            s->sends = 0;
-            transition(*s, SlotEvent::kWrite);
+            s = &new_frame(pool);
         }
         const std::size_t n = std::min(bytes.size(), frame_payload - s->bytes);
         std::memcpy(pool.buffer(s->buffer) + s->bytes, bytes.data(), n);
@@ -38,23 +34,42 @@ void LaneTx::append(std::span<const std::byte> bytes, std::size_t frame_payload,
     }
 }
 
+LaneTx::Slot& LaneTx::new_frame(FramePool& pool) noexcept
+{
+    Slot& s = slot(next_++);
+    s.buffer = pool.acquire();
+    s.bytes = 0;
+    s.sends = 0;
+    transition(s, SlotEvent::kWrite);
+    return s;
+}
+
 bool LaneTx::write(std::span<const std::byte> head, std::span<const std::byte> payload, std::size_t frame_payload, FramePool& pool) noexcept
 {
     const std::size_t need = head.size() + payload.size();
-    std::size_t room = send_next_ != next_ ? frame_payload - slot(next_ - 1).bytes : 0;
-    const bool fresh = need <= frame_payload && need > room;
-    room = fresh ? 0 : room;
-    const std::size_t frames = need > room ? (need - room + frame_payload - 1) / frame_payload : 0;
+    const std::size_t room = send_next_ != next_ ? frame_payload - slot(next_ - 1).bytes : 0;
+    pool_ = &pool;
+    if (need == 0) {
+        return true;
+    }
+    if (need <= frame_payload) [[likely]] {
+        if (need > room && (next_ - una_ == kLaneWindow || pool.available() == 0)) {
+            return false;
+        }
+        Slot& s = need > room ? new_frame(pool) : slot(next_ - 1);
+        std::byte* const to = pool.buffer(s.buffer) + s.bytes;
+        if (!head.empty()) {
+            std::memcpy(to, head.data(), head.size());
+        }
+        if (!payload.empty()) {
+            std::memcpy(to + head.size(), payload.data(), payload.size());
+        }
+        s.bytes = static_cast<std::uint16_t>(s.bytes + need);
+        return true;
+    }
+    const std::size_t frames = (need - room + frame_payload - 1) / frame_payload;
     if (frames > kLaneWindow - (next_ - una_) || frames > pool.available()) {
         return false;
-    }
-    pool_ = &pool;
-    if (fresh) {
-        Slot& s = slot(next_++);
-        s.buffer = pool.acquire();
-        s.bytes = 0;
-        s.sends = 0;
-        transition(s, SlotEvent::kWrite);
     }
     append(head, frame_payload, pool);
     append(payload, frame_payload, pool);

@@ -103,6 +103,7 @@ private:
     };
     [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number % kLaneWindow]; }
     void transition(Slot& s, SlotEvent e) noexcept;
+    Slot& new_frame(FramePool& pool) noexcept;
     void acknowledge(std::uint32_t number, const Stamp* echo, Acked& result) noexcept;
     void append(std::span<const std::byte> bytes, std::size_t frame_payload, FramePool& pool) noexcept;
 

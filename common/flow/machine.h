@@ -97,6 +97,7 @@ struct Received {
     Drop drop{Drop::kNone};
     ConnectionId connection{};
     std::span<const std::byte> lane;          // in order: hand it on now
+    bool more{false};                         // and then what more_lane() has
     const wire::BulkHead* landing{nullptr};   // where does this train go? Valid until land()
     std::uint32_t train{0};
     std::uint16_t part{0};                    // of the bulk packet
@@ -170,6 +171,8 @@ public:
     // Returns how many of `out` were filled; 0: nothing to send.
     [[nodiscard]] std::size_t produce(TimePoint now, std::span<TxFrame> out) noexcept;
     void not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept;
+    // produce() may fill something.
+    [[nodiscard]] bool has_output() const noexcept { return !control_.empty() || !data_.empty(); }
     // Everything that was written has been acknowledged.
     [[nodiscard]] bool all_acked(ConnectionId id) const noexcept;
 
@@ -227,6 +230,14 @@ private:
 
     // ---- timers (timers.cc) ----
     void arm(Connection& c) noexcept;
+    // One of its deadlines is earlier than it was, or new.
+    void wake_by(Connection& c, TimePoint at) noexcept
+    {
+        if (at < c.scheduled) {
+            schedule(c, at);
+        }
+    }
+    void schedule(Connection& c, TimePoint at) noexcept;
     void sift_up(std::size_t i) noexcept;
     void sift_down(std::size_t i) noexcept;
     void unschedule(Connection& c) noexcept;
@@ -242,7 +253,10 @@ private:
     void want_send(Connection& c) noexcept;
     void want_control(Connection& c) noexcept;
     void want_ack(Connection& c) noexcept;
-    [[nodiscard]] bool can_send_data(const Connection& c) const noexcept;
+    [[nodiscard]] static bool can_send_data(const Connection& c) noexcept
+    {
+        return c.lane != nullptr ? c.lane->tx.can_send(c.limit) : c.bulk->tx.can_send(c.limit);
+    }
     std::size_t produce_control(Connection& c, TimePoint now, std::span<TxFrame> out) noexcept;
     std::size_t produce_data(Connection& c, TimePoint now, std::span<TxFrame> out) noexcept;
     void seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<const std::byte> extra, TimePoint now) noexcept;
@@ -256,7 +270,7 @@ private:
     [[nodiscard]] Drop admit(std::span<const std::byte> frame, wire::FrameHead& h, std::span<const std::byte>& body, Connection*& c) noexcept;
     [[nodiscard]] static bool plausible(const Connection& c, const wire::FrameHead& h) noexcept;
     void take_head(Connection& c, const wire::FrameHead& h, TimePoint now) noexcept;
-    void take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept;
+    [[nodiscard]] bool take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept;
     void receive_lane(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept;
     void receive_block(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, const std::byte* elsewhere, TimePoint now,
                        Received& r) noexcept;

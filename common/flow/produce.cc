@@ -11,11 +11,6 @@ namespace linnet::flow {
 
 // ---- who has something to send ----
 
-bool Machine::can_send_data(const Connection& c) const noexcept
-{
-    return c.lane != nullptr ? c.lane->tx.can_send(c.limit) : c.bulk->tx.can_send(c.limit);
-}
-
 void Machine::want_send(Connection& c) noexcept
 {
     if (c.up() && !static_cast<ListLinkOf<1>&>(c).linked()) {

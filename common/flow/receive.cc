@@ -149,7 +149,6 @@ Received Machine::receive(std::span<const std::byte> frame, TimePoint now, const
             break;
         default: break;
     }
-    arm(*c);
     return r;
 }
 
@@ -214,12 +213,14 @@ void Machine::take_head(Connection& c, const wire::FrameHead& h, TimePoint now) 
             news = true;
         }
     }
-    take_ack(c, h, echoes ? &echo : nullptr, now);
+    const bool acked = take_ack(c, h, echoes ? &echo : nullptr, now);
     if (news) {
         c.backoff = 0;
         if (can_send_data(c)) {
             want_send(c);
         }
+    }
+    if (news || acked) {
         restart_probe(c, now);
     }
     if ((h.flags.get() & wire::frame_flag::kWantAck) != 0) {
@@ -227,17 +228,15 @@ void Machine::take_head(Connection& c, const wire::FrameHead& h, TimePoint now) 
     }
 }
 
-void Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept
+// True: the probe is to be set anew.
+bool Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* echo, TimePoint now) noexcept
 {
     const std::uint32_t ack = h.ack.get();
     const std::uint64_t sack = h.sack.get();
     if (c.lane != nullptr) {
         LaneTx& tx = c.lane->tx;
         if (!tx.outstanding()) {
-            if (c.probe_at != TimePoint::max()) {
-                restart_probe(c, now);
-            }
-            return;
+            return c.probe_at != TimePoint::max();
         }
         const LaneTx::Acked a = tx.on_ack(ack, sack, echo, tx_pool_);
         if (a.spurious) {
@@ -247,10 +246,11 @@ void Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
         if (a.news) {
             c.backoff = 0;
             frames_released();
-            restart_probe(c, now);
         }
-        detect_losses(c, now);
-        return;
+        if (tx.outstanding() || c.reorder_at != TimePoint::max()) {
+            detect_losses(c, now);
+        }
+        return a.news;
     }
     Bulk& b = *c.bulk;
     if (before(b.acked, ack)) {
@@ -259,13 +259,13 @@ void Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
     } else if (b.acked == ack) {
         b.sacked |= sack;
     } else {
-        return;
+        return false;
     }
     if (!b.tx.idle()) {
         queue_event(c);
         c.backoff = 0;
     }
-    restart_probe(c, now);
+    return true;
 }
 
 // ---- data ----
@@ -276,7 +276,10 @@ void Machine::receive_lane(Connection& c, const wire::FrameHead& h, std::span<co
     const bool gap_before = rx.sack() != 0;
     const std::uint32_t top = rx.top();
     switch (rx.arrive(h.number.get(), body, c.line.limit(), rx_pool_)) {
-        case LaneRx::Verdict::kDeliver: r.lane = body; break;
+        case LaneRx::Verdict::kDeliver:
+            r.lane = body;
+            r.more = rx.ready();
+            break;
         case LaneRx::Verdict::kKept: break;
         case LaneRx::Verdict::kDuplicate:
             drop(r, Drop::kDuplicate);
@@ -316,6 +319,7 @@ void Machine::data_arrived(Connection& c, bool at_once, TimePoint now) noexcept
         want_ack(c);
     } else if (!c.ack_owed && !static_cast<ListLinkOf<4>&>(c).linked()) {
         c.ack_due = now + config_.timing.ack_delay;
+        wake_by(c, c.ack_due);
         delayed_.push_back(c);
     }
 }
@@ -342,7 +346,7 @@ void Machine::lend(Connection& c) noexcept
     }
     if (c.line.lent() != 0 && c.lent_at == TimePoint::max()) {
         c.lent_at = c.data_heard + 4 * config_.timing.idle_return;
-        arm(c);
+        wake_by(c, c.lent_at);
     }
 }
 
@@ -412,7 +416,6 @@ void Machine::land(const Received& asked, std::byte* to, std::size_t room, void*
     t->cookie = cookie;
     t->landing_known = true;
     place(*c, *t, pending_index_, pending_payload_, now);
-    arm(*c);
 }
 
 void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept
@@ -437,6 +440,7 @@ void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const s
             c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls);   // a later one is found out when it comes
         }
         c.pull_at = std::min(c.pull_at, t.gap_due);
+        wake_by(c, c.pull_at);
         if (t.ask) {
             want_control(c);
         }

@@ -132,7 +132,6 @@ void Machine::end_row(TimePoint now) noexcept
         watch_arrivals(row_.joined, 0);
         c.since_ack += row_.joined - 1;
         data_arrived(c, false, now);
-        arm(c);
     }
     row_ = {};
 }

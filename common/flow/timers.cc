@@ -68,12 +68,10 @@ TimePoint Machine::deadline(const Connection& c) const noexcept
     return std::min({c.ack_due, c.probe_at, c.reorder_at, c.idle_at, c.pull_at, c.lent_at, c.keep_at});
 }
 
-void Machine::arm(Connection& c) noexcept
+void Machine::arm(Connection& c) noexcept { wake_by(c, deadline(c)); }
+
+void Machine::schedule(Connection& c, TimePoint at) noexcept
 {
-    const TimePoint at = deadline(c);
-    if (at >= c.scheduled) {
-        return;
-    }
     c.scheduled = at;
     if (c.heap_place == SIZE_MAX) {
         heap_.push_back(&c);   // reserved by add()
@@ -150,7 +148,7 @@ void Machine::restart_probe(Connection& c, TimePoint now) noexcept
     } else if (c.idle_at == TimePoint::max()) {
         c.idle_at = now + config_.timing.idle_return;
     }
-    arm(c);
+    wake_by(c, std::min(c.probe_at, c.idle_at));
 }
 
 void Machine::probe_due(Connection& c, TimePoint now) noexcept
@@ -184,6 +182,7 @@ void Machine::detect_losses(Connection& c, TimePoint now) noexcept
     const Nanos trip = c.rtt.known() ? std::max(c.rtt.smoothed(), c.rtt.latest()) : config_.timing.probe_floor_polling;
     const Nanos next = c.lane->tx.detect(stamp_of(now), window, trip + window, c.in_order_path());
     c.reorder_at = next == Nanos::max() ? TimePoint::max() : now + std::max<Nanos>(next, Nanos{kStampNanos});
+    wake_by(c, c.reorder_at);
     if (can_send_data(c)) {
         want_send(c);
     }

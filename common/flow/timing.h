@@ -77,6 +77,9 @@ private:
 // From a probe to the next, `first` after which the first one went out. `tries`: probes in a row without news.
 [[nodiscard]] inline Nanos backed_off(const Timing& t, Nanos first, unsigned tries) noexcept
 {
+    if (tries == 0) {
+        return first;
+    }
     const auto doubled = [&](Nanos wait, unsigned times) { return std::min(wait * (1 << std::min(times, 10u)), std::max(first, t.probe_max)); };
     if (first >= t.probe_soon) {
         return doubled(first, tries);

@@ -21,7 +21,8 @@ public:
     // The last poll() took so little time that nobody needs to know when it ended: well under a microsecond.
     [[nodiscard]] bool was_brief() const noexcept { return brief_; }
 
-    // Looks for some 100 ns whether an arrival shows, if looking costs no more than reading memory; else does nothing. For a caller that waits.
+    // Looks for some 100 ns whether an arrival shows, if that takes no more than reading memory, or one read of the socket that delivers; else does nothing.
+    // For a caller that waits.
     enum class Linger : std::uint8_t {
         kNever,     // it cannot, or has nowhere to look
         kNothing,   // nothing came

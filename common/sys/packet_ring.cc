@@ -17,6 +17,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/ids.h"
 #include "sys/flat_pieces.h"
 #include "sys/plain_call.h"
 
@@ -29,6 +30,7 @@ static_assert(TP_STATUS_USER == 1);
 // What the kernel puts before a frame: its record, the sender's address, and up to a quarter of a cache line so that what follows the Ethernet header
 // stands on a multiple of 16.
 constexpr std::size_t kPlaceHead = TPACKET_ALIGN(sizeof(tpacket2_hdr) + sizeof(sockaddr_ll)) + TPACKET_ALIGNMENT;
+constexpr std::size_t kFetched = 3;   // cache lines behind the first, of a short frame
 constexpr std::size_t kFlat = 1024;   // a lone frame up to this is sent in one piece
 constexpr std::size_t kBlockBytes = 64 * 1024;   // of consecutive physical memory, which is scarce on a host that has been up for long
 
@@ -164,6 +166,9 @@ bool PacketRing::next(Frame& out) noexcept
     const std::uint32_t s = status_of(at).load(std::memory_order_acquire);
     if ((s & kOurs) == 0) {
         return false;
+    }
+    for (std::size_t line = 1; line <= kFetched; ++line) {   // another core has just written them, and each will be read
+        __builtin_prefetch(at + line * kCacheLine);
     }
     const auto& h = *reinterpret_cast<const tpacket2_hdr*>(at);
     // The kernel writes these, and only it: no frame can make them wrong.

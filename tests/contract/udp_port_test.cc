@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // UdpPort on loopback: the connected socket follows the peer that is talked to most, and nothing is lost or overtaken on the way there.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <array>
 #include <cstring>
@@ -67,6 +68,12 @@ public:
             }
         }
     }
+    [[nodiscard]] bool readable(int wait_ms)
+    {
+        pollfd p{port_->wait_descriptor(), POLLIN, 0};
+        return ::poll(&p, 1, wait_ms) == 1;
+    }
+    bool prepare_sleep() { return port_->prepare_sleep(); }
     frames::Route route;
 
 private:
@@ -75,6 +82,31 @@ private:
     std::unique_ptr<udp::UdpPort> port_;
     std::vector<std::pair<frames::Route, std::vector<std::uint32_t>>> heard_;
 };
+
+TEST(UdpPort, SocketThatIsPolledForLongTellsNobodyUntilSomebodySleeps)
+{
+    Node a;
+    Node b;
+    std::uint32_t sent = 0;
+    const auto come = [&] {
+        while (b.heard(a).size() < sent) {
+            b.poll();
+        }
+    };
+    while (sent < 2 * frames::kMuteAfter) {
+        a.send(b, sent++);
+        come();
+    }
+    a.send(b, sent++);
+    EXPECT_FALSE(b.readable(20));
+    EXPECT_TRUE(b.prepare_sleep());
+    EXPECT_TRUE(b.readable(2000));
+    come();
+    EXPECT_FALSE(b.readable(0));
+    a.send(b, sent++);
+    EXPECT_TRUE(b.readable(2000)) << "a sleeper is woken";
+    come();
+}
 
 TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)
 {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "sync/backoff.h"
 #include "sys/error.h"
 
 namespace linnet::eth {
@@ -171,7 +172,33 @@ std::size_t EthPort::receive(unsigned, std::span<frames::RxFrame> out) noexcept
         }
     }
     first_ = first_ + 1 < count ? first_ + 1 : 0;   // nobody fills `out` for ever at the cost of the others
+    if (n != 0 && watched_ && ++unslept_ >= frames::kMuteAfter) {
+        watch(false);
+    }
     return n;
+}
+
+bool EthPort::watch(bool on) noexcept
+{
+    watched_ = on;
+    unslept_ = 0;
+    bool ok = true;
+    for (std::size_t i = 0; i < interfaces_.size(); ++i) {
+        ok = !failed(epoll_.modify(interfaces_[i]->ring.descriptor(), on ? EPOLLIN : 0u, i, log_)) && ok;
+    }
+    return ok;
+}
+
+EventSource::Linger EthPort::linger() noexcept
+{
+    constexpr unsigned kLooks = 8;   // of some 15 ns each
+    for (unsigned looks = 0; looks < kLooks && open_.load(std::memory_order_relaxed) && !interfaces_.empty(); ++looks) {
+        if (std::any_of(interfaces_.begin(), interfaces_.end(), [](const auto& i) { return i->ring.ready(); })) {
+            return EventSource::Linger::kArrival;
+        }
+        cpu_pause();   // the other end may be at work on the same core's other half
+    }
+    return EventSource::Linger::kNothing;
 }
 
 frames::Route EthPort::source(unsigned, const frames::RxFrame& frame) const noexcept
@@ -196,7 +223,8 @@ std::uint64_t EthPort::kernel_drops(unsigned) const noexcept
 
 bool EthPort::prepare_sleep() noexcept
 {
-    bool nothing = true;
+    bool nothing = watched_ || watch(true);
+    unslept_ = 0;
     for (const auto& i : interfaces_) {
         static_cast<void>(socket_error(i->ring.descriptor()));   // an interface that went down makes the socket readable until its error was taken
         nothing = nothing && !i->ring.ready();

@@ -52,6 +52,7 @@ public:
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
     void send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept override;
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
+    [[nodiscard]] EventSource::Linger linger() noexcept override;
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override;
     [[nodiscard]] bool next_evidence(frames::Evidence&) noexcept override { return false; }
     [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
@@ -81,6 +82,7 @@ private:
     template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
     void trouble(Interface& i, int error) noexcept;
+    bool watch(bool on) noexcept;   // false: it cannot be
     [[nodiscard]] bool take(std::size_t number, const PacketRing::Frame& f, frames::RxFrame& out) noexcept;
     [[nodiscard]] static std::uint64_t path_key(const EthRoute& to) noexcept;
 
@@ -99,6 +101,8 @@ private:
     PathTable paths_;
     std::atomic<bool> open_{false};      // relaxed: false stops what comes after shutdown
     std::size_t first_{0};               // token holder: the interface that is read first
+    bool watched_{true};                 // likewise: its descriptor tells of arrivals
+    unsigned unslept_{0};                // likewise: receive() found something so often since it last began to
 };
 
 class EthTransport final : public frames::FrameTransport {

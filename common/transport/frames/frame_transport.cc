@@ -137,7 +137,7 @@ Nanos FrameTransport::unanswered(LinkId id) noexcept
         return Nanos{0};
     }
     Channel& ch = channel_of(*link);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     return ch.machine->unanswered(link->connection, clock_.now());
 }
 
@@ -183,7 +183,7 @@ void FrameTransport::close_connection(Link& link, std::unique_ptr<BulkQueue>* le
         return;
     }
     Channel& ch = channel_of(link);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     if (link.peer_wire_id != 0) {
         say_goodbye(ch, link);
     }
@@ -265,7 +265,7 @@ void FrameTransport::repeat_goodbyes(TimePoint now) noexcept
         Goodbye& g = goodbyes_[i];
         if (g.at <= now) {
             Channel& ch = *channels_[g.channel];
-            MutexLock lock{ch.lock};
+            Held lock{ch};
             port_->send_single(g.channel, g.to, std::as_bytes(std::span{&g.frame, 1}));
             g.at += kGoodbyeGap * (1 << (2 * (kGoodbyes - g.left)));
             if (--g.left == 0) {
@@ -348,7 +348,7 @@ bool FrameTransport::take_aim(Channel& ch) noexcept
     }
     flow::Machine::Ahead ahead;
     {
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         ahead = ch.machine->ahead();
     }
     ch.trains = ahead.blocks != 0;
@@ -372,12 +372,12 @@ unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
             break;
         }
     }
-    if (closed_) {
+    if (closed_ || ch.due.load(std::memory_order_relaxed) > now_.time_since_epoch().count()) {
         return done;
     }
     bool events = false;
     {
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         if (ch.machine->next_timer() <= now_) {
             ch.machine->run(now_);
         }
@@ -435,7 +435,9 @@ unsigned FrameTransport::poll(unsigned budget) noexcept
         return 0;
     }
     polling_ = true;
-    now_ = clock_.now();
+    if (!std::exchange(now_is_new_, false)) {
+        now_ = clock_.now();
+    }
     unsigned done = 0;
     if (wishes_.load(std::memory_order_relaxed)) {
         wishes_.store(false, std::memory_order_relaxed);
@@ -454,6 +456,16 @@ unsigned FrameTransport::poll(unsigned budget) noexcept
     return done;
 }
 
+// Who finds something knows the time already.
+EventSource::Linger FrameTransport::linger() noexcept
+{
+    RoleScope token{token_};
+    now_ = clock_.now();
+    const Linger found = closed_ ? Linger::kNever : port_->linger();
+    now_is_new_ = found == Linger::kArrival;
+    return found;
+}
+
 // ---- sleeping ----
 
 bool FrameTransport::prepare_sleep() noexcept
@@ -467,7 +479,7 @@ bool FrameTransport::prepare_sleep() noexcept
     for (unsigned i = 0; i < channel_count_; ++i) {
         Channel& ch = *channels_[i];
         {
-            MutexLock lock{ch.lock};
+            Held lock{ch};
             ch.machine->set_polling(false);
             ch.machine->flush_acks();
             flush(ch, now_);
@@ -486,7 +498,7 @@ void FrameTransport::finish_sleep() noexcept
     }
     port_->finish_sleep();
     for (unsigned i = 0; i < channel_count_; ++i) {
-        MutexLock lock{channels_[i]->lock};
+        Held lock{*channels_[i]};
         channels_[i]->machine->set_polling(true);
     }
 }
@@ -522,7 +534,7 @@ void FrameTransport::publish(Channel& ch) noexcept
     const std::uint64_t drops = port_->kernel_drops(ch.number);
     const bool overflowed = drops != ch.told_drops;
     {
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         s = ch.machine->stats();
         before = std::exchange(ch.told, s);
         if (overflowed) {

@@ -62,6 +62,7 @@ public:
 
     // EventSource
     unsigned poll(unsigned budget) noexcept override;
+    [[nodiscard]] Linger linger() noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
     void finish_sleep() noexcept override;
@@ -86,6 +87,10 @@ private:
         bool trains{false};                        // token holder: one may be arriving
         std::size_t at_once{kBatch};               // frames of one produce(): whole bursts
 
+        // When a poll without arrivals has to look at the machine, by the clock: then at the latest. Written by Held; a poll that does not see the newest is
+        // followed by another one, or by a sleep that begins with a look under the lock.
+        std::atomic<TimePoint::rep> due{0};
+
         mutable Mutex lock;
         std::unique_ptr<flow::Machine> machine LINNET_GUARDED_BY(lock);
         std::vector<Tx> tx LINNET_GUARDED_BY(lock);            // by number of the link
@@ -95,6 +100,23 @@ private:
         std::array<flow::TxFrame, kBatch> frames LINNET_GUARDED_BY(lock);
         std::uint64_t told_drops{0};                           // token holder
         std::uint32_t ring_frames{0};                          // likewise
+    };
+    // The lock of a channel, taken by whoever may leave its machine with more to do, or something to do sooner.
+    class LINNET_SCOPED_CAPABILITY Held {
+    public:
+        explicit Held(Channel& ch) noexcept LINNET_ACQUIRE(ch.lock) : ch_{ch} { ch_.lock.lock(); }
+        ~Held() LINNET_RELEASE()
+        {
+            ch_.lock.assert_held();
+            const bool now = ch_.refused || ch_.machine->has_events() || ch_.machine->has_output();
+            ch_.due.store(now ? 0 : ch_.machine->next_timer().time_since_epoch().count(), std::memory_order_relaxed);
+            ch_.lock.unlock();
+        }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+
+    private:
+        Channel& ch_;
     };
     // A peer that was told of the end of its link, once more since the frame may have been lost.
     struct Goodbye {
@@ -157,8 +179,8 @@ private:
 
     // ---- receiving (receive.cc) ----
     unsigned handle(Channel& ch, std::span<RxFrame> frames) noexcept LINNET_REQUIRES(token_);
-    unsigned lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
-    unsigned feed(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
+    void lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes, bool more) noexcept LINNET_REQUIRES(token_);
+    void feed(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::size_t feed_body(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::size_t feed_head(Link& link, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool lane_head_ok(Link& link, const wire::PacketHead& head) noexcept LINNET_REQUIRES(token_);
@@ -199,6 +221,7 @@ private:
     bool polling_ LINNET_GUARDED_BY(token_){false};
     bool closed_ LINNET_GUARDED_BY(token_){false};
     TimePoint now_ LINNET_GUARDED_BY(token_){};             // of this pass
+    bool now_is_new_ LINNET_GUARDED_BY(token_){false};      // linger() has just looked
     TimePoint publish_at_ LINNET_GUARDED_BY(token_){};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned half_open_ LINNET_GUARDED_BY(token_){0};       // acceptors that wait for a confirm

@@ -151,7 +151,7 @@ bool FrameTransport::connection_for(Link& link) noexcept
         return false;
     }
     o.own_incarnation = incarnation_;
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     const Result<flow::ConnectionId> c = ch.machine->add(o, now_);
     if (!c.ok()) {
         return false;
@@ -176,7 +176,7 @@ bool FrameTransport::ready_to_send(Link& link, std::uint32_t peer_incarnation, s
 {
     const std::size_t frame_bytes = std::min(port_->frame_bytes(link.route), peer_frame_bytes);
     Channel& ch = channel_of(link);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     std::unique_ptr<BulkQueue> leaving;
     try {
         if (link.number >= ch.tx.size()) {
@@ -202,7 +202,7 @@ Link* FrameTransport::addressee(Channel& ch, std::uint64_t wire_id) noexcept
 {
     constexpr std::uint64_t kPlaceMask = (1u << 20) - 1;
     const auto place = static_cast<std::size_t>(wire_id & kPlaceMask);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     Link* const link = place < ch.links.size() ? ch.links[place] : nullptr;
     return link != nullptr && ch.machine->wire_id(link->connection) == wire_id ? link : nullptr;
 }
@@ -252,7 +252,7 @@ void FrameTransport::send_open(Link& link, wire::OpenStep step, std::span<const 
 void FrameTransport::repeat_open(Link& link) noexcept
 {
     Channel& ch = channel_of(link);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     port_->send_single(ch.number, link.route, std::span{link.opening->frame}.first(link.opening->bytes));
 }
 
@@ -379,7 +379,7 @@ void FrameTransport::hello_arrived(const OpenFrame& f) noexcept
         if (!answer.empty()) {
             std::array<std::byte, kMaxOpenFrame> frame;
             const std::size_t bytes = open_frame(link, hello, wire::OpenStep::kWelcome, answer, frame);
-            MutexLock lock{f.channel.lock};
+            Held lock{f.channel};
             port_->send_single(f.channel.number, f.from, std::span{frame}.first(bytes));
         }
         end_link(link, false, verdict.why, {});
@@ -432,7 +432,7 @@ void FrameTransport::confirm_arrived(Link& link, const OpenFrame& f) noexcept
     const std::size_t bytes = open_frame(link, link.peer_wire_id, wire::OpenStep::kUp, {}, frame);
     {
         Channel& ch = channel_of(link);
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         port_->send_single(ch.number, link.route, std::span{frame}.first(bytes));
     }
     if (link.state == LinkState::kAwaitConfirm) {
@@ -485,7 +485,7 @@ void FrameTransport::welcome_arrived(Link& link, const OpenFrame& f) noexcept
     link.peer_wire_id = f.open.own.get();
     {
         Channel& ch = channel_of(link);
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         link.route = f.from;
     }
     if (!ready_to_send(link, f.head.incarnation.get(), f.open.frame_bytes.get())) {
@@ -523,7 +523,7 @@ void FrameTransport::answer_unknown(Channel& ch, const wire::FrameHead& head, co
     }
     --resets_left_;
     const wire::FrameHead reset = flow::Machine::reset(head);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     port_->send_single(ch.number, from, std::as_bytes(std::span{&reset, 1}));
 }
 
@@ -537,7 +537,7 @@ void FrameTransport::reset_arrived(Channel& ch, std::span<const std::byte> frame
     }
     Link* link = nullptr;
     {
-        MutexLock lock{ch.lock};
+        Held lock{ch};
         const std::uint32_t place = head.number.get();
         link = place < ch.links.size() ? ch.links[place] : nullptr;
     }

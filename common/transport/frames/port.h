@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "flow/machine.h"
+#include "progress/event_source.h"
 #include "wire/name.h"
 
 namespace linnet::frames {
@@ -33,6 +34,10 @@ namespace linnet::frames {
 inline constexpr unsigned kLaneChannel = 0;
 inline constexpr unsigned kBulkChannel = 1;
 inline constexpr unsigned kChannels = 2;
+
+// An arrival goes through each set of descriptors that its socket is in, to see who sleeps there: some 0.2 us each in the sender's call, and a port is three
+// sets deep. So a socket of which so many arrivals were found by polling, with no sleep in between, is muted until somebody is about to sleep.
+inline constexpr unsigned kMuteAfter = 64;
 
 // How a peer is reached on one channel: an address and port, or an interface, a hardware address and an endpoint. Opaque to all but its port. A value; equal
 // routes have equal bytes, so a port zeroes what it does not use.
@@ -129,6 +134,8 @@ public:
     // What is there, up to out.size(); 0: nothing. Called on every poll of the progress engine: it may skip its system call while a channel is quiet, as long
     // as an arrival is found within some microseconds of polling. The frames of the call before are gone.
     [[nodiscard]] virtual std::size_t receive(unsigned channel, std::span<RxFrame> out) noexcept = 0;
+    // As EventSource::linger(): may receive() find something on any channel?
+    [[nodiscard]] virtual EventSource::Linger linger() noexcept { return EventSource::Linger::kNever; }
     // A guess for the next receive() alone: what it reads may be read straight to there, whatever it is, and is then shown by RxFrame::payload; it reads no
     // more at once than such a guess can cover. A guess that proves wrong is undone by gather(): the payload of all frames that were read lies behind their
     // heads then. False: the port cannot, and reads as ever.

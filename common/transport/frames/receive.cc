@@ -40,7 +40,7 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
         flow::Received r;
         Link* link = nullptr;
         {
-            MutexLock lock{ch.lock};
+            Held lock{ch};
             while (i < frames.size() && !about_connection(kind_of(frames[i].bytes))) {
                 r = ch.machine->receive(frames[i].bytes, now_, frames[i].payload);
                 ++i;
@@ -61,7 +61,7 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
             std::memcpy(&head, frames[i - 1].bytes.data(), sizeof head);
             answer_unknown(ch, head, port_->source(ch.number, frames[i - 1]));
         } else if (link != nullptr && !r.lane.empty()) {
-            static_cast<void>(lane_arrived(ch, *link, r.lane));
+            lane_arrived(ch, *link, r.lane, r.more);
         } else if (link != nullptr && r.landing != nullptr) {
             ch.trains = true;
             const LinkId id = link->id;
@@ -77,26 +77,25 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
 // ---- lane ----
 
 // The piece in this frame, and what was kept since it had come too early.
-unsigned FrameTransport::lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes) noexcept
+void FrameTransport::lane_arrived(Channel& ch, Link& link, std::span<const std::byte> bytes, bool more) noexcept
 {
     const LinkId id = link.id;
     const flow::ConnectionId connection = link.connection;
-    unsigned done = 0;
-    for (bool more = true; more;) {
-        done += feed(link, bytes);
-        if (link.id != id || closed_) {
-            break;
+    feed(link, bytes);
+    while (more && link.id == id && !closed_) {
+        {
+            Held lock{ch};
+            more = ch.machine->more_lane(connection, bytes);
         }
-        MutexLock lock{ch.lock};
-        more = ch.machine->more_lane(connection, bytes);
+        if (more) {
+            feed(link, bytes);
+        }
     }
-    return done;
 }
 
-unsigned FrameTransport::feed(Link& link, std::span<const std::byte> bytes) noexcept
+void FrameTransport::feed(Link& link, std::span<const std::byte> bytes) noexcept
 {
     const LinkId id = link.id;
-    unsigned done = 0;
     while (!bytes.empty()) {
         std::size_t used = 0;
         if (link.body.in_body) {
@@ -107,7 +106,7 @@ unsigned FrameTransport::feed(Link& link, std::span<const std::byte> bytes) noex
             wire::PacketHead head;
             std::memcpy(&head, bytes.data(), sizeof head);
             if (!lane_head_ok(link, head)) {
-                return done;
+                return;
             }
             const std::size_t total = sizeof head + head.body_bytes.get();
             const std::size_t heads = sizeof head + static_cast<std::size_t>(wire::kind_header_bytes(head.kind));
@@ -121,13 +120,11 @@ unsigned FrameTransport::feed(Link& link, std::span<const std::byte> bytes) noex
                 used = feed_head(link, bytes);
             }
         }
-        ++done;
         if (link.id != id || closed_) {
-            return done;
+            return;
         }
         bytes = bytes.subspan(used);
     }
-    return done;
 }
 
 bool FrameTransport::lane_head_ok(Link& link, const wire::PacketHead& head) noexcept
@@ -238,7 +235,7 @@ void FrameTransport::train_begins(Channel& ch, Link& link, const flow::Received&
     packet->part_bytes = r.part == 0 ? r.part_bytes : r.part_offset / r.part;
     const Landing& to = packet->landing;
     const std::size_t at = std::min<std::size_t>(r.part_offset, to.room);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     ch.machine->land(r, at < to.room ? to.to + at : nullptr, to.room - at, &*packet, now_);
 }
 

@@ -47,7 +47,7 @@ SendResult FrameTransport::send_lane(LinkId id, std::span<const LanePacket> batc
 {
     SendResult result;
     Channel& ch = channel_of(LinkRole::kLane);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     const auto number = static_cast<std::uint32_t>(id.value);
     if (id.value == 0 || number >= ch.tx.size() || ch.tx[number].id != id) {
         result.down = true;
@@ -92,7 +92,7 @@ void FrameTransport::give_parts(Channel& ch, Tx& tx) noexcept
 Status FrameTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept
 {
     Channel& ch = channel_of(LinkRole::kBulk);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     const auto number = static_cast<std::uint32_t>(id.value);
     if (id.value == 0 || number >= ch.tx.size() || ch.tx[number].id != id) {
         return Status::kPeerDown;
@@ -122,7 +122,7 @@ Status FrameTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::spa
 bool FrameTransport::bulk_over(LinkId id, const void* cookie) noexcept
 {
     Channel& ch = channel_of(LinkRole::kBulk);
-    MutexLock lock{ch.lock};
+    Held lock{ch};
     const auto number = static_cast<std::uint32_t>(id.value);
     if (id.value == 0 || number >= ch.tx.size() || ch.tx[number].id != id || ch.tx[number].bulk == nullptr) {
         return false;
@@ -172,7 +172,7 @@ unsigned FrameTransport::take_events(Channel& ch) noexcept
         bool sent = false;
         bool notify = false;
         {
-            MutexLock lock{ch.lock};
+            Held lock{ch};
             e = ch.machine->next_event();
             if (e.kind == flow::Event::Kind::kNone) {
                 if (done != 0) {

@@ -183,12 +183,12 @@ void UdpPort::close() noexcept
             if (s.fd.valid()) {
                 epoll_.remove(s.fd.get());
                 s.fd.reset();
+                s.watched = true;
             }
-            s.hot = s.ready = false;
         }
+        ch.hot = ch.ready = 0;
         ch.run_count = 0;
     }
-    hot_ = 0;
 }
 
 frames::PortLimits UdpPort::limits(unsigned channel) const noexcept

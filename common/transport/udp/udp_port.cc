@@ -4,6 +4,7 @@
 #include "transport/udp/udp_port.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -137,17 +138,15 @@ bool UdpPort::come_near(Channel& ch, const RawAddress& to) noexcept
     return connected;
 }
 
-// Does all of it go to the peer that has the connected socket? After so many calls in a row for one other peer that one gets it.
-bool UdpPort::goes_near(Channel& ch, const Batch& b) noexcept
+// Does `to`, where all of a call goes or only its first run, have the connected socket? After so many calls in a row for one other peer that one gets it.
+bool UdpPort::goes_near(Channel& ch, const RawAddress& to, bool all) noexcept
 {
     constexpr unsigned kNearAfter = 64;
-    const RawAddress& to = b.runs[0].to;
-    const bool one = std::all_of(b.runs.begin() + 1, b.runs.begin() + b.count, [&to](const Batch::Run& run) { return run.to == to; });
     if (to == ch.near) {
         ch.in_a_row = 0;
-        return one;
+        return all;
     }
-    if (to != ch.other || !one) {
+    if (to != ch.other || !all) {
         ch.other = to;
         ch.in_a_row = 0;
     }
@@ -156,6 +155,49 @@ bool UdpPort::goes_near(Channel& ch, const Batch& b) noexcept
     }
     ch.in_a_row = 0;
     return come_near(ch, to);
+}
+
+struct UdpPort::Failed {
+    const RawAddress& to;
+    Socket& socket;
+    std::size_t frames;
+    bool near;
+    int error;
+};
+
+// A run that did not leave. Returns how many of its frames are dealt with all the same: none, or all.
+std::size_t UdpPort::give_up(unsigned channel, const Failed& run, bool& refused) noexcept
+{
+    if (run.near && !queue_is_full(run.error)) {
+        channels_[channel].near = {};   // the other socket will tell what is wrong, if anything is
+        static_cast<void>(take_errors(run.socket));
+    } else if (queue_is_full(run.error)) {
+        refused = true;
+    } else if (run.frames > 1 && cannot_cut(run.error)) {
+        run.socket.cuts.store(false, std::memory_order_relaxed);
+        if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {
+            LINNET_LOG(log_, kInfo, "udp: the kernel refused to cut datagrams apart (%s, errno %d): they go one by one", errno_text(run.error), run.error);
+        }
+    } else if (!survives(run.socket, run.to, run.error)) {
+        return run.frames;
+    }
+    return 0;
+}
+
+// What most calls are for: a short frame.
+std::size_t UdpPort::send_one(unsigned channel, const flow::TxFrame& frame, bool& refused) noexcept
+{
+    Channel& ch = channels_[channel];
+    const RawAddress to = static_cast<const frames::Route*>(frame.route)->as<RawAddress>();
+    const bool near = channel == frames::kLaneChannel && goes_near(ch, to, true);
+    Socket& socket = near ? ch.sockets[kNear] : socket_for(channel, to);
+    const std::array<iovec, 2> pieces{{{const_cast<std::byte*>(frame.head.data()), frame.head_bytes},
+                                       {const_cast<std::byte*>(frame.payload.data()), frame.payload.size()}}};
+    const UdpRunOut run{near ? nullptr : &to, pieces.data(), frame.payload.empty() ? 1u : 2u, 0};
+    const UdpSent sent = udp_send(socket.fd.get(), {&run, 1});
+    tx_counters_.add_shared(Counter::kUdpTxCalls);
+    tx_counters_.add_shared(Counter::kUdpTxBytes, frame.head_bytes + frame.payload.size());
+    return sent.runs == 1 ? 1 : give_up(channel, {to, socket, 1, near, sent.error}, refused);
 }
 
 // One call. Returns how many frames are dealt with.
@@ -169,7 +211,9 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
         out[i] = {&run.to, b.pieces.data() + run.first_piece, static_cast<std::uint32_t>(run.pieces),
                   static_cast<std::uint32_t>(run.frames > 1 ? run.segment : 0)};
     }
-    const bool near = channel == frames::kLaneChannel && goes_near(channels_[channel], b);
+    const RawAddress& to = b.runs[0].to;
+    const bool one = std::all_of(b.runs.begin() + 1, b.runs.begin() + b.count, [&to](const Batch::Run& run) { return run.to == to; });
+    const bool near = channel == frames::kLaneChannel && goes_near(channels_[channel], to, one);
     if (near) {
         b.socket = &channels_[channel].sockets[kNear];
         std::for_each(out.begin(), out.begin() + b.count, [](UdpRunOut& run) { run.to = nullptr; });
@@ -184,21 +228,8 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
     if (sent.runs == b.count) {
         return done;
     }
-    const Batch::Run& failed = b.runs[sent.runs];
-    if (near && !queue_is_full(sent.error)) {
-        channels_[channel].near = {};   // the other socket will tell what is wrong, if anything is
-        static_cast<void>(take_errors(*b.socket));
-    } else if (queue_is_full(sent.error)) {
-        refused = true;
-    } else if (failed.frames > 1 && cannot_cut(sent.error)) {
-        b.socket->cuts.store(false, std::memory_order_relaxed);
-        if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {
-            LINNET_LOG(log_, kInfo, "udp: the kernel refused to cut datagrams apart (%s, errno %d): they go one by one", errno_text(sent.error), sent.error);
-        }
-    } else if (!survives(*b.socket, failed.to, sent.error)) {
-        done += failed.frames;
-    }
-    return done;
+    const Batch::Run& run = b.runs[sent.runs];
+    return done + give_up(channel, {run.to, *b.socket, run.frames, near, sent.error}, refused);
 }
 
 std::size_t UdpPort::send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept
@@ -206,7 +237,8 @@ std::size_t UdpPort::send(unsigned channel, std::span<const flow::TxFrame> frame
     std::size_t done = 0;
     unsigned tries = 0;
     for (bool refused = false; done < frames.size() && !refused;) {
-        const std::size_t n = send_some(channel, frames.subspan(done), refused);
+        const auto rest = frames.subspan(done);
+        const std::size_t n = rest.size() == 1 ? send_one(channel, rest[0], refused) : send_some(channel, rest, refused);
         done += n;
         tries = n == 0 ? tries + 1 : 0;
         if (tries > 8) {
@@ -286,11 +318,12 @@ void UdpPort::ask_epoll() noexcept
     const unsigned n = epoll_.wait(events, Nanos::zero());
     bool news = false;
     for (const EpollEvent& e : std::span{events}.first(n)) {
-        Socket& s = channels_[e.data.u64 / kSockets].sockets[e.data.u64 % kSockets];
-        news = news || !s.hot;
-        s.ready = true;
+        Channel& ch = channels_[e.data.u64 / kSockets];
+        const auto number = static_cast<unsigned>(e.data.u64 % kSockets);
+        news = news || (ch.hot >> number & 1) == 0;
+        ch.ready |= 1u << number;
         if ((e.events & EPOLLERR) != 0) {
-            static_cast<void>(take_errors(s));
+            static_cast<void>(take_errors(ch.sockets[number]));
         }
     }
     gap_ = news ? 1 : std::min(gap_ * 2, kMaxEpollGap);
@@ -368,12 +401,27 @@ std::size_t UdpPort::segment_of(const UdpRunIn& run) noexcept
     return std::min(run.bytes, sizeof head + mac + head.bytes.get());
 }
 
-void UdpPort::make_hot(Socket& socket) noexcept
+void UdpPort::make_hot(Channel& ch, unsigned number) noexcept
 {
-    socket.idle = 0;
-    if (!socket.hot) {
-        socket.hot = true;
-        ++hot_;
+    ch.sockets[number].idle = 0;
+    ch.hot |= 1u << number;
+}
+
+bool UdpPort::watch(unsigned channel, unsigned number, bool on) noexcept
+{
+    Socket& s = channels_[channel].sockets[number];
+    s.watched = on;
+    s.unslept = 0;
+    return !failed(epoll_.modify(s.fd.get(), on ? EPOLLIN : 0u, channel * kSockets + number, log_));
+}
+
+// That socket has delivered: the others have been idle for longer.
+void UdpPort::overtake(const Channel& by, unsigned number) noexcept
+{
+    for (Channel& ch : channels_) {
+        for (unsigned others = ch.hot & ~(&ch == &by ? 1u << number : 0u); others != 0; others &= others - 1) {
+            ch.sockets[static_cast<unsigned>(std::countr_zero(others))].idle += kCoolAfter / kCoolWhenOvertaken;
+        }
     }
 }
 
@@ -385,15 +433,16 @@ void UdpPort::follow_move(Channel& ch) noexcept
     ch.settling = kSettleReads;
     for (unsigned f = 0; f < kFamilies; ++f) {
         if (ch.sockets[f].fd.valid()) {
-            make_hot(ch.sockets[f]);
+            make_hot(ch, f);
         }
     }
 }
 
 // True: something came. `most`: frames that are asked for.
-bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
+bool UdpPort::read(Channel& ch, unsigned number, std::size_t most) noexcept
 {
-    socket.ready = false;
+    Socket& socket = ch.sockets[number];
+    ch.ready &= ~(1u << number);
     take_aim(ch, most);
     const unsigned ask = ch.aim.blocks != 0 ? 1 : ch.ask;
     const bool uncut = ask == 1 && ch.aim.blocks == 0;
@@ -403,9 +452,11 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
         if (r.error != EAGAIN && r.error != EWOULDBLOCK && r.error != EINTR) {
             static_cast<void>(take_errors(socket));
         }
-        if (socket.hot && ++socket.idle > kCoolAfter) {
-            socket.hot = false;
-            --hot_;
+        if (++socket.idle > kCoolAfter) {
+            ch.hot &= ~(1u << number);
+            if (!socket.watched) {
+                static_cast<void>(watch(static_cast<unsigned>(&ch - channels_.data()), number, true));
+            }
         }
         ch.ask = 1;
         ch.full = 0;
@@ -423,11 +474,10 @@ bool UdpPort::read(Channel& ch, Socket& socket, std::size_t most) noexcept
         ch.drops += r.drops - socket.drops;
         socket.drops = r.drops;
     }
-    make_hot(socket);
-    for (Channel& other : channels_) {
-        for (Socket& s : other.sockets) {
-            s.idle += s.hot && &s != &socket ? kCoolAfter / kCoolWhenOvertaken : 0;
-        }
+    make_hot(ch, number);
+    overtake(ch, number);
+    if (socket.watched && ++socket.unslept >= frames::kMuteAfter) {
+        static_cast<void>(watch(static_cast<unsigned>(&ch - channels_.data()), number, false));
     }
     if (ch.aim.blocks != 0) {
         check_aim(ch);
@@ -466,26 +516,37 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
         ch.next_aim = {};
         return hand_out(ch, out);
     }
-    if (channel == frames::kLaneChannel && (hot_ == 0 ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= gap_)) {
+    if (channel == frames::kLaneChannel && (any_hot() ? ++passes_ >= gap_ : read_ticks() - asked_ >= kEpollPause)) {
         passes_ = 0;
-        asked_ = hot_ == 0 ? read_ticks() : asked_;
+        asked_ = any_hot() ? asked_ : read_ticks();
         ask_epoll();
     }
     if (ch.moved.load(std::memory_order_acquire)) {
         follow_move(ch);
     }
-    for (unsigned k = 0; k < kSockets; ++k) {
-        const unsigned number = (ch.first + k) % kSockets;
-        Socket& s = ch.sockets[number];
-        if ((s.hot || s.ready) && read(ch, s, out.size())) {
+    const unsigned live = ch.hot | ch.ready;
+    for (unsigned k = 0; live != 0 && k < kSockets; ++k) {
+        const unsigned number = ch.first + k < kSockets ? ch.first + k : ch.first + k - kSockets;
+        if ((live >> number & 1) != 0 && read(ch, number, out.size())) {
             ch.settling -= ch.settling != 0 ? 1 : 0;
-            ch.first = ch.settling != 0 ? 0 : number + 1;
+            ch.first = ch.settling != 0 || number + 1 == kSockets ? 0 : number + 1;
             return hand_out(ch, out);
         }
         ch.settling = number == kFamilies - 1 ? 0 : ch.settling;
     }
     ch.next_aim = {};   // it was for this call alone: later the memory may be somebody else's
     return 0;
+}
+
+// One read, where only one socket is worth it and none has to be read before it: what it finds is handed out by receive().
+EventSource::Linger UdpPort::linger() noexcept
+{
+    Channel& ch = channels_[frames::kLaneChannel];
+    const bool moves = ch.settling != 0 || ch.moved.load(std::memory_order_acquire);
+    if (!std::has_single_bit(ch.hot) || channels_[frames::kBulkChannel].hot != 0 || ch.run < ch.run_count || moves) {
+        return EventSource::Linger::kNever;
+    }
+    return read(ch, static_cast<unsigned>(std::countr_zero(ch.hot)), kAimedFrames) ? EventSource::Linger::kArrival : EventSource::Linger::kNothing;
 }
 
 frames::Route UdpPort::source(unsigned channel, const frames::RxFrame& frame) const noexcept
@@ -504,7 +565,15 @@ void UdpPort::finish_sleep() noexcept
 
 bool UdpPort::prepare_sleep() noexcept
 {
-    return std::none_of(channels_.begin(), channels_.end(), [](const Channel& ch) { return ch.run < ch.run_count; });
+    bool told = true;
+    for (unsigned c = 0; c < frames::kChannels; ++c) {
+        for (unsigned f = 0; f < kSockets; ++f) {
+            Socket& s = channels_[c].sockets[f];
+            told = (s.watched || watch(c, f, true)) && told;
+            s.unslept = 0;
+        }
+    }
+    return told && std::none_of(channels_.begin(), channels_.end(), [](const Channel& ch) { return ch.run < ch.run_count; });
 }
 
 }   // namespace linnet::udp

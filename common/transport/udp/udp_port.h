@@ -48,6 +48,7 @@ public:
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
     void send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept override;
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
+    [[nodiscard]] EventSource::Linger linger() noexcept override;
     bool aim(unsigned channel, const frames::Aim& aim) noexcept override;
     void gather(unsigned channel) noexcept override;
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override;
@@ -73,9 +74,9 @@ private:
         std::atomic<bool> cuts{true};     // UDP_SEGMENT works
         std::size_t queue_bytes{0};
         // ---- token holder ----
-        bool hot{false};                  // read on every pass
-        bool ready{false};                // epoll said so
         unsigned idle{0};                 // hot: reads in a row that found nothing
+        bool watched{true};               // epoll knows of arrivals
+        unsigned unslept{0};              // reads that found something since it last began to
         std::uint32_t drops{0};           // as the kernel told last
     };
     struct Channel {
@@ -88,6 +89,8 @@ private:
         bool alone{false};          // there can be no connected socket
         std::atomic<bool> moved{false};   // it is about to be connected to another peer; told to the token holder
         // ---- token holder ----
+        unsigned hot{0};            // sockets that are read on every pass, a bit for each
+        unsigned ready{0};          // likewise: epoll said so
         std::unique_ptr<std::byte[]> memory;
         std::array<UdpRunIn, kRuns> runs;
         unsigned run_count{0};      // of `runs` that hold something
@@ -110,18 +113,24 @@ private:
     [[nodiscard]] int bind_family(std::span<AddressVerdict* const> where, bool v4, unsigned port);
     void configure(Socket& socket, const char* what);
     [[nodiscard]] Socket& socket_for(unsigned channel, const RawAddress& to) noexcept;
-    [[nodiscard]] bool goes_near(Channel& ch, const Batch& b) noexcept;
+    [[nodiscard]] bool goes_near(Channel& ch, const RawAddress& to, bool all) noexcept;
     [[nodiscard]] bool come_near(Channel& ch, const RawAddress& to) noexcept;
     void collect(Batch& b, unsigned channel, std::span<const flow::TxFrame> frames) noexcept;
+    [[nodiscard]] std::size_t send_one(unsigned channel, const flow::TxFrame& frame, bool& refused) noexcept;
     [[nodiscard]] std::size_t send_some(unsigned channel, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
+    struct Failed;
+    [[nodiscard]] std::size_t give_up(unsigned channel, const Failed& run, bool& refused) noexcept;
     [[nodiscard]] bool survives(Socket& socket, const RawAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
     void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     void ask_epoll() noexcept;
-    void make_hot(Socket& socket) noexcept;
+    void make_hot(Channel& ch, unsigned number) noexcept;
+    bool watch(unsigned channel, unsigned number, bool on) noexcept;   // false: it cannot be
+    [[nodiscard]] bool any_hot() const noexcept { return (channels_[frames::kLaneChannel].hot | channels_[frames::kBulkChannel].hot) != 0; }
+    void overtake(const Channel& by, unsigned number) noexcept;
     void follow_move(Channel& ch) noexcept;
     [[nodiscard]] static std::size_t segment_of(const UdpRunIn& run) noexcept;
-    [[nodiscard]] bool read(Channel& ch, Socket& socket, std::size_t most) noexcept;
+    [[nodiscard]] bool read(Channel& ch, unsigned number, std::size_t most) noexcept;
     static void take_aim(Channel& ch, std::size_t most) noexcept;
     static void check_aim(Channel& ch) noexcept;
     static void put_together(Channel& ch) noexcept;
@@ -139,7 +148,6 @@ private:
     std::uint16_t port_{0};
 
     std::array<Channel, frames::kChannels> channels_;
-    unsigned hot_{0};       // sockets
     unsigned passes_{0};    // since epoll was asked
     unsigned gap_{1};       // passes between two questions
     Ticks asked_{0};        // epoll, last, without hot sockets

@@ -238,6 +238,32 @@ TEST_F(EthPortTest, TheDescriptorIsReadableWhileFramesWaitAndAfterTheInterfaceWa
     EXPECT_TRUE(came);
 }
 
+TEST_F(EthPortTest, RingThatIsPolledForLongTellsNobodyUntilSomebodySleeps)
+{
+    const auto readable = [&] {
+        pollfd p{ports[1]->wait_descriptor(), POLLIN, 0};
+        return ::poll(&p, 1, 0) == 1;
+    };
+    const auto sent = frame(wire::FrameKind::kAck, 100);
+    for (unsigned i = 0; i < frames::kMuteAfter; ++i) {
+        ports[0]->send_single(0, to(0), sent);
+        EXPECT_TRUE(readable()) << i;
+        ASSERT_EQ(receive(1).size(), 1u);
+    }
+    EXPECT_EQ(ports[1]->linger(), EventSource::Linger::kNothing);
+    ports[0]->send_single(0, to(0), sent);
+    EXPECT_FALSE(readable());
+    EXPECT_EQ(ports[1]->linger(), EventSource::Linger::kArrival) << "who polls sees it";
+    EXPECT_FALSE(ports[1]->prepare_sleep());
+    EXPECT_TRUE(readable());
+    EXPECT_EQ(receive(1).size(), 1u);
+    EXPECT_TRUE(receive(1).empty());
+    EXPECT_TRUE(ports[1]->prepare_sleep());
+    EXPECT_FALSE(readable());
+    ports[0]->send_single(0, to(0), sent);
+    EXPECT_TRUE(readable()) << "a sleeper is woken";
+}
+
 TEST_F(EthPortTest, JumboFramesAreUsedWhereOneCameThrough)
 {
     make(9000);
