@@ -17,6 +17,7 @@ struct Line {
     double fixed_ns{0};
     double per_byte_ns{0};
     [[nodiscard]] constexpr double at(double bytes) const noexcept { return fixed_ns + per_byte_ns * bytes; }
+    friend constexpr Line operator+(const Line& a, const Line& b) noexcept { return {a.fixed_ns + b.fixed_ns, a.per_byte_ns + b.per_byte_ns}; }
     friend constexpr bool operator==(const Line&, const Line&) = default;
 };
 

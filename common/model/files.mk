@@ -9,6 +9,7 @@ liblinnet_model_la_SOURCES = \
     model/cost.h \
     model/lane_choice.cc \
     model/lane_choice.h \
+    model/loss_rate.h \
     model/path_choice.cc \
     model/path_choice.h \
     model/profile.cc \

@@ -83,6 +83,14 @@ void LaneChoice::moved(unsigned path, TimePoint now) noexcept
     }
 }
 
+void LaneChoice::moved_by_peer(unsigned path, TimePoint now) noexcept
+{
+    if (path != at_ && at_ < count_) {
+        paths_[at_].due = now + config_.retry_first;
+    }
+    moved(path, now);
+}
+
 void LaneChoice::failed(unsigned path, TimePoint now) noexcept
 {
     if (path < count_) {

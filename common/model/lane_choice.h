@@ -53,6 +53,8 @@ public:
     [[nodiscard]] unsigned at() const noexcept { return at_; }
     // The lane is on `path` (kNone: on none of these), whoever moved it there.
     void moved(unsigned path, TimePoint now) noexcept;
+    // Likewise, by the peer, beside the path where it was: for a reason that is not known here. It is not moved back there for `retry_first`.
+    void moved_by_peer(unsigned path, TimePoint now) noexcept;
     // It could not be moved there.
     void failed(unsigned path, TimePoint now) noexcept;
 

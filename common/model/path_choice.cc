@@ -11,14 +11,18 @@ namespace {
 constexpr double kUsualShare = 1.0 / 8;    // of the newest transfer in what is the usual size
 constexpr unsigned kHopelessAfter = 2;     // transfers
 constexpr double kHopeless = 2;            // times what home takes
+constexpr double kAverageKeeps = 15.0 / 16;
+constexpr unsigned kLossyFor = 16;         // transfers
+constexpr double kMostOfAverage = 16;      // times the average: more of a single transfer is a stop, not the path
 }   // namespace
 
-unsigned PathChoice::add(const Line& expected) noexcept
+unsigned PathChoice::add(const Line& expected, bool behind) noexcept
 {
     if (count_ == kMost) {
         return kNone;
     }
     paths_[count_].expected = expected;
+    paths_[count_].behind = behind;
     return count_++;
 }
 
@@ -38,6 +42,7 @@ void PathChoice::sample(unsigned path, std::uint64_t bytes, Nanos took, TimePoin
     if (++seen_ > config_.warm_up) {
         watch_for_change(bytes, took, now);
         paths_[at_].samples.add(bytes, took, now);
+        average(paths_[at_], size, static_cast<double>(took.count()));
     }
     if (trial_ != kNone) {
         judge_trial(now);
@@ -45,6 +50,13 @@ void PathChoice::sample(unsigned path, std::uint64_t bytes, Nanos took, TimePoin
         ++apart_;
         begin_trial(now);
     }
+}
+
+void PathChoice::average(Path& p, double bytes, double ns) const noexcept
+{
+    const double most = p.bytes > 0 ? kMostOfAverage * p.ns / p.bytes * bytes : ns;
+    p.bytes = p.bytes * kAverageKeeps + bytes;
+    p.ns = p.ns * kAverageKeeps + std::min(ns, most);
 }
 
 // What is kept is the least, which a path that became slower will not reach again: forget it then. The best of the row is the new beginning.
@@ -83,6 +95,12 @@ bool PathChoice::promises_more(unsigned path) const noexcept
     return !paths_[path].tried && paths_[path].expected.at(usual_bytes_) < config_.gain * paths_[home_].expected.at(usual_bytes_);
 }
 
+// A path behind the others, while home loses frames: for so long that its average shows it.
+bool PathChoice::helps(unsigned path) const noexcept
+{
+    return lossy_ >= kLossyFor && usual_time(path) < config_.gain * average_time(home_);
+}
+
 void PathChoice::begin_trial(TimePoint now) noexcept
 {
     if (at_ != home_ || seen_ <= config_.warm_up) {
@@ -92,7 +110,8 @@ void PathChoice::begin_trial(TimePoint now) noexcept
     const bool compares = seen_ >= config_.warm_up + config_.trial_transfers;   // home has been measured enough for it
     unsigned best = kNone;
     for (unsigned i = 0; i < count_; ++i) {
-        if (i == home_ || now < paths_[i].due || !(settled || (compares && promises_more(i)))) {
+        const bool wanted = paths_[i].behind ? compares && helps(i) : settled || (compares && promises_more(i));
+        if (i == home_ || now < paths_[i].due || !wanted) {
             continue;
         }
         const bool first = best == kNone || (!paths_[i].tried && paths_[best].tried);
@@ -106,15 +125,18 @@ void PathChoice::begin_trial(TimePoint now) noexcept
     trial_ = best;
     trial_began_ = now;
     paths_[best].samples.forget();   // it is judged by what it does now
+    paths_[best].bytes = paths_[best].ns = 0;
 }
 
 void PathChoice::judge_trial(TimePoint now) noexcept
 {
     const bool there = at_ == trial_;
     const unsigned counted = there && seen_ > config_.warm_up ? seen_ - config_.warm_up : 0;
+    const bool comes_back = paths_[home_].behind && !paths_[trial_].behind;
+    const double enough = comes_back ? 1 / config_.gain : config_.gain;
     if (counted >= config_.trial_transfers) {
-        end_trial(usual_time(trial_) < config_.gain * usual_time(home_), now);
-    } else if (now - trial_began_ >= config_.trial_patience || (counted >= kHopelessAfter && usual_time(trial_) > kHopeless * usual_time(home_))) {
+        end_trial(trial_time(trial_) < enough * trial_time(home_), now);
+    } else if (now - trial_began_ >= config_.trial_patience || (counted >= kHopelessAfter && trial_time(trial_) > kHopeless * trial_time(home_))) {
         end_trial(false, now);
     }
 }
@@ -151,7 +173,7 @@ void PathChoice::moved(unsigned path, TimePoint now) noexcept
     }
     trial_ = kNone;   // the link broke and was opened where it could be, or the peer had it moved
     trial_ended_ = now;
-    paths_[home_].due = now + config_.retry_first;
+    paths_[home_].due = paths_[path].behind ? now : now + config_.retry_first;   // whether it helps here shall be seen soon
     home_ = path;
     apart_ = 0;
 }

@@ -16,6 +16,9 @@
 //              other         enough transfers, or two at twice the time         at home: wanted() is home again
 //              any           failed(other), or nothing for trial_patience       likewise
 //   any        any           moved(elsewhere): the link broke, the peer chose   at home there
+//
+// A path may stand *behind* the others: it is tried only while home loses frames and takes longer than it should, and left again for one that is no worse. Then
+// and there what transfers take on the average counts, not the least of it, which losses do not show.
 #pragma once
 
 #include <array>
@@ -47,11 +50,18 @@ public:
     explicit PathChoice(const Config& config) noexcept : config_{config} {}
 
     // In the order of preference; the first is where the link is. Returns its index, or kNone when there are kMost.
-    unsigned add(const Line& expected) noexcept;
+    unsigned add(const Line& expected, bool behind = false) noexcept;
     [[nodiscard]] unsigned paths() const noexcept { return count_; }
 
     // A transfer over `path` is over.
     void sample(unsigned path, std::uint64_t bytes, Nanos took, TimePoint now) noexcept;
+    // The present path loses frames, as its owner sees.
+    void loses(bool frames) noexcept
+    {
+        if (at_ == home_) {
+            lossy_ = frames ? lossy_ + 1 : 0;
+        }
+    }
     // The link is up on `path`, whoever moved it there.
     void moved(unsigned path, TimePoint now) noexcept;
     // It could not be moved there.
@@ -69,6 +79,9 @@ private:
     struct Path {
         Line expected;
         Samples samples;
+        bool behind{false};
+        double bytes{0};          // of the last transfers, the newest weighing most: what they take on the average
+        double ns{0};
         bool tried{false};
         unsigned lost{0};         // trials in a row
         TimePoint due{};          // when it may be tried (again)
@@ -76,10 +89,20 @@ private:
 
     void watch_for_change(std::uint64_t bytes, Nanos took, TimePoint now) noexcept;
     void judge_trial(TimePoint now) noexcept;
+    void average(Path& p, double bytes, double ns) const noexcept;
     [[nodiscard]] bool promises_more(unsigned path) const noexcept;
+    [[nodiscard]] bool helps(unsigned path) const noexcept;
     void begin_trial(TimePoint now) noexcept;
     void end_trial(bool won, TimePoint now) noexcept;
     [[nodiscard]] double usual_time(unsigned path) const noexcept { return cost(path).at(usual_bytes_); }
+    // For the trial of a path behind the others, or beside one.
+    [[nodiscard]] bool by_average() const noexcept { return trial_ != kNone && (paths_[trial_].behind || paths_[home_].behind); }
+    [[nodiscard]] double average_time(unsigned path) const noexcept
+    {
+        const Path& p = paths_[path];
+        return p.bytes > 0 ? p.ns / p.bytes * usual_bytes_ : usual_time(path);
+    }
+    [[nodiscard]] double trial_time(unsigned path) const noexcept { return by_average() ? average_time(path) : usual_time(path); }
 
     const Config config_;
     std::array<Path, kMost> paths_{};
@@ -96,6 +119,7 @@ private:
     std::uint64_t late_bytes_{0};     // the best of the row
     Nanos late_took_{};
     double usual_bytes_{0};
+    unsigned lossy_{0};               // calls of loses() in a row, at home, that said so
 };
 
 }   // namespace linnet::model

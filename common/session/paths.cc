@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "session/session_layer.h"
 
@@ -36,6 +37,12 @@ model::Line SessionLayer::expected_of(const Port& port) const noexcept
     return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), port.transport().ns_per_byte()};
 }
 
+model::Line SessionLayer::expected_of(const Session& s, const Port& port) const noexcept
+{
+    const unsigned at = s.lane_paths_ != nullptr ? s.lane_paths_->index_of(&port) : model::LaneChoice::kNone;
+    return at != model::LaneChoice::kNone ? expected_of(port) + s.lane_paths_->losses_cost[at] : expected_of(port);
+}
+
 void SessionLayer::forget_paths(Session& s) noexcept
 {
     s.paths_.reset();
@@ -46,13 +53,12 @@ void SessionLayer::forget_paths(Session& s) noexcept
 
 // Fills `found` up behind the first, where the link is, and says how many there are.
 template <std::size_t N>
-std::size_t SessionLayer::add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept
+std::size_t SessionLayer::add_others(const Session& s, std::array<Port*, N>& found) const noexcept
 {
     std::size_t count = 1;
     for (const auto& port : ports_) {
         const TransportCaps& caps = port->transport().caps();
-        const bool meant = port.get() != found[0] && !(role == LinkRole::kBulk && port->lane_only());
-        if (meant && count < N && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) && caps.latency > kNear) {
+        if (port.get() != found[0] && count < N && caps.separate_bulk && !caps.direct_links && port->transport().reaches(s.contact_) && caps.latency > kNear) {
             found[count++] = port.get();
         }
     }
@@ -68,17 +74,17 @@ void SessionLayer::find_paths(Session& s) noexcept
         return;
     }
     std::array<Port*, model::PathChoice::kMost> found{bulk_port(s, lane)};
-    const std::size_t count = add_others(s, LinkRole::kBulk, found);
+    const std::size_t count = add_others(s, found);
     if (count < 2) {
         return;
     }
     s.paths_.reset(new (std::nothrow) Paths{config_.path_choice});
     for (unsigned i = 0; s.paths_ != nullptr && i < count; ++i) {
-        s.paths_->ports[s.paths_->choice.add(expected_of(*found[i]))] = found[i];
+        s.paths_->ports[s.paths_->choice.add(expected_of(*found[i]), found[i]->lane_only())] = found[i];
     }
 }
 
-// The one with the lower id moves the lane: it sees what both send.
+// The one with the lower id moves the lane: it sees what both send. The other one does so while it alone sees that what it sends is lost.
 void SessionLayer::find_lane_paths(Session& s) noexcept
 {
     Port* const lane = s.links_[0].port;
@@ -86,7 +92,7 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
         return;
     }
     std::array<Port*, model::LaneChoice::kMost> found{lane};
-    const std::size_t count = add_others(s, LinkRole::kLane, found);
+    const std::size_t count = add_others(s, found);
     if (count < 2) {
         return;
     }
@@ -94,7 +100,10 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
     for (unsigned i = 0; s.lane_paths_ != nullptr && i < count; ++i) {
         s.lane_paths_->ports[s.lane_paths_->choice.add(expected_of(*found[i]))] = found[i];
     }
-    s.lane_choice_.store(config_.choose_paths && s.lane_paths_ != nullptr && self_.endpoint_id.get() < s.endpoint_id(), std::memory_order_relaxed);
+    if (s.lane_paths_ != nullptr) {
+        s.lane_paths_->ours = config_.choose_paths && self_.endpoint_id.get() < s.endpoint_id();
+        s.lane_choice_.store(s.lane_paths_->ours, std::memory_order_relaxed);
+    }
 }
 
 // ---- what it means for the lane ----
@@ -119,8 +128,8 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     if (!s.lane_up() || bulk == lane) {
         return SIZE_MAX;
     }
-    const model::Line here = expected_of(*lane);
-    const model::Line there = expected_of(*bulk);
+    const model::Line here = expected_of(s, *lane);
+    const model::Line there = expected_of(s, *bulk);
     const double gain = here.per_byte_ns - there.per_byte_ns;
     const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns + waits_for_cores_ns(config_)) / gain : kNoLength;
     return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;
@@ -176,18 +185,46 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
     if (peer_chooses || t->moves != p.moves || s.links_[1].phase != LinkState::Phase::kUp) {
         return;
     }
+    look_for_losses(s.links_[1], p.losses, now);
+    p.choice.loses(s.links_[1].port->caps().lost_frame != Nanos{0} && p.losses.rate.share(now) > 0);
     p.choice.sample(p.choice.at(), p.done_bytes - t->done_before, now - t->began, now);
     if (const unsigned to = p.choice.wanted(); to != p.choice.at() && p.move.port == nullptr && !begin_move(s, LinkRole::kBulk, p.move, *p.ports[to], now)) {
         p.choice.failed(to, now);
     }
 }
 
-void SessionLayer::expect_lanes(Session& s) const noexcept
+void SessionLayer::look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept
+{
+    if (now < losses.next || link.phase != LinkState::Phase::kUp || link.port->caps().lost_frame == Nanos{0}) {
+        return;
+    }
+    losses.next = now + Losses::kApart;
+    const Transport::Losses seen = link.port->transport().losses(link.id);
+    losses.rate.look(link.id.value, seen.frames, seen.again, seen.frame_bytes, now);
+}
+
+void SessionLayer::watch_lane(Session& s) noexcept
+{
+    if (s.lane_paths_->messages++ % kExpectAgain == 0 && config_.choose_paths) {
+        expect_lanes(s);
+    }
+}
+
+void SessionLayer::expect_lanes(Session& s) noexcept
 {
     LanePaths& p = *s.lane_paths_;
+    const TimePoint now = clock_.now();
+    look_for_losses(s.links_[0], p.losses, now);
+    const model::LossRate* rate = &p.losses.rate;   // where long messages are sent, a lane with little to say learns it from them
+    if (s.paths_ != nullptr && s.paths_->losses.rate.share(now) > rate->share(now)) {
+        rate = &s.paths_->losses.rate;
+    }
+    s.lane_choice_.store(p.ours || rate->share(now) > 0, std::memory_order_relaxed);
     p.choice.asking_waits(waits_for_cores_ns(config_));
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
-        p.choice.expect(i, expected_of(*p.ports[i]));
+        const auto lost_ns = static_cast<double>(p.ports[i]->caps().lost_frame.count());
+        p.losses_cost[i] = rate->cost(lost_ns, now);
+        p.choice.expect(i, expected_of(s, *p.ports[i]));
         p.choice.bulk_goes(i, p.index_of(bulk_port(s, p.ports[i])));
     }
 }
@@ -306,7 +343,13 @@ void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexce
     if (s.lane_paths_ == nullptr) {
         find_lane_paths(s);
     } else {
-        s.lane_paths_->choice.moved(s.lane_paths_->index_of(link.port), now);
+        LanePaths& p = *s.lane_paths_;
+        const unsigned at = p.index_of(link.port);
+        if (link.before != nullptr && !std::exchange(p.moved_here, false)) {
+            p.choice.moved_by_peer(at, now);
+        } else {
+            p.choice.moved(at, now);
+        }
     }
     if (s.lane_paths_ == nullptr) {
         return;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "model/lane_choice.h"
+#include "model/loss_rate.h"
 #include "model/path_choice.h"
 #include "session/handshake.h"
 #include "transport/transport.h"
@@ -35,6 +36,13 @@ struct Move {
     TimePoint until{};
 };
 
+// Of what we send over a link, where the transport tells: looked at seldom, since it is a system call.
+struct Losses {
+    static constexpr Nanos kApart = std::chrono::milliseconds{20};
+    model::LossRate rate;
+    TimePoint next{};
+};
+
 struct LanePaths {
     explicit LanePaths(const model::LaneChoice::Config& config) noexcept : choice{config} {}
 
@@ -52,6 +60,10 @@ struct LanePaths {
     Port* home{nullptr};          // where the lane was last among the transports that are for bulk data, too; null: on none of them yet
     bool last_was_ours{false};    // the last message that was looked at
     unsigned messages{0};         // that were looked at
+    bool ours{false};             // to choose, also where nothing is lost
+    bool moved_here{false};       // the link that comes up next where the lane is not was asked for by us
+    Losses losses;
+    std::array<model::Line, model::LaneChoice::kMost> losses_cost{};   // on each path, as of the last look
     Move move;
 };
 
@@ -83,6 +95,7 @@ struct Paths {
     unsigned moves{0};
     std::uint64_t bulk_heard{0};           // Session::bulk_heard_ at the last look
     TimePoint peer_sends_until{};          // the last look that found it grown, and a while
+    Losses losses;
     Move move;
 };
 

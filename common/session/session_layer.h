@@ -150,6 +150,8 @@ public:
     {
         if (s.lane_choice_.load(std::memory_order_relaxed)) {
             weigh_lane(s, bytes, true);
+        } else if (s.lane_paths_ != nullptr) {
+            watch_lane(s);
         }
     }
     void message_came(Session& s, std::uint64_t bytes) noexcept LINNET_EXCLUDES(s.lock)
@@ -234,10 +236,14 @@ private:
     void find_lane_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     static void forget_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     template <std::size_t N>
-    [[nodiscard]] std::size_t add_others(const Session& s, LinkRole role, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
+    [[nodiscard]] std::size_t add_others(const Session& s, std::array<Port*, N>& found) const noexcept LINNET_REQUIRES(s.lock);
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
-    void expect_lanes(Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    void watch_lane(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    void expect_lanes(Session& s) noexcept LINNET_REQUIRES(s.lock);
+    static void look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept;
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
+    // With what losses add to it.
+    [[nodiscard]] model::Line expected_of(const Session& s, const Port& port) const noexcept LINNET_REQUIRES(s.lock);
     // The attempt of ours that moves this link; null: none is under way.
     [[nodiscard]] static Move* move_of(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     // False: it cannot be begun at all.

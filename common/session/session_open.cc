@@ -289,6 +289,9 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
         v.reply_bytes = write_confirm(attempt, confirm);
         if (own.moves) {
             move_of(*s, role)->port = nullptr;   // it is the link now
+            if (role == LinkRole::kLane) {
+                s->lane_paths_->moved_here = true;
+            }
         }
     }
     install_link(*s, port, id, role, attempt);

@@ -42,6 +42,7 @@ liblinnet_sys_la_SOURCES = \
     sys/remote_process.cc \
     sys/remote_process.h \
     sys/system_clock.h \
+    sys/tcp_sent.cc \
     sys/tcp_socket.cc \
     sys/tcp_socket.h \
     sys/thread.cc \

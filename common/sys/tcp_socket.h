@@ -78,6 +78,13 @@ struct SocketOrError {
 // 0: connected already. EINPROGRESS: writable when done, then socket_error() tells how it ended. Else it failed.
 [[nodiscard]] int tcp_connect(int fd, const InetAddress& to) noexcept;
 [[nodiscard]] SocketOrError tcp_accept(int listener) noexcept;
+// What the connection has sent so far. All zero: the system does not tell.
+struct TcpSent {
+    std::uint64_t segments{0};       // with payload
+    std::uint64_t again{0};          // of these, sent once more
+    std::size_t segment_bytes{0};    // payload of a full one
+};
+[[nodiscard]] TcpSent tcp_sent(int fd) noexcept;
 // Takes and clears SO_ERROR.
 [[nodiscard]] int socket_error(int fd) noexcept;
 [[nodiscard]] InetAddress local_address(int fd) noexcept;

@@ -47,6 +47,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
     bool at_once{false};          // takes LanePacket::at_once, of up to kAtOnceMax bytes of payload
     bool told_of_death{false};    // the system says when the process of the other side is gone, and that nobody listens where it did
+    Nanos lost_frame{0};          // prior: what a frame that the network loses costs those behind it
 };
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded, and what of the payload was packed behind them; `payload` is the rest. Both
@@ -201,6 +202,15 @@ public:
     // For how long the peer of this link has left a question of the link's own without any answer; zero: none is open, or caps().told_of_death. Token held,
     // and perhaps a lock of the sink's.
     [[nodiscard]] virtual Nanos unanswered(LinkId) noexcept { return Nanos{0}; }
+
+    // Of what this link has sent, how much the network lost, as far as what was sent once more tells. Only where caps().lost_frame is not zero; else nothing is
+    // sent. Asked rarely: it may be a system call. Threads as for send_lane().
+    struct Losses {
+        std::uint64_t frames{0};      // sent, since the link came up
+        std::uint64_t again{0};       // of these, sent once more
+        std::size_t frame_bytes{0};   // payload of a full one
+    };
+    [[nodiscard]] virtual Losses losses(LinkId) noexcept { return {}; }
 
     // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through
     // on_bulk_sent(ok = false) first and a packet in landing through on_packet_end/on_bulk_end(ok = false). Token held.

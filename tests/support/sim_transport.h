@@ -11,6 +11,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -150,12 +151,26 @@ public:
         caps_.bytes_per_ns = bytes_per_ns;
     }
     void told_of_death(bool told) { caps_.told_of_death = told; }   // likewise
+    // Of a thousand frames so many are lost from now on, each of which costs `lost_frame`; so says losses(), each time of a thousand more.
+    void loses(unsigned of_a_thousand, Nanos lost_frame = std::chrono::milliseconds{2})
+    {
+        caps_.lost_frame = lost_frame;
+        lost_ = of_a_thousand;
+    }
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return name.port.get() != 0; }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] Nanos unanswered(LinkId link) noexcept override;
+    [[nodiscard]] Losses losses(LinkId link) noexcept override
+    {
+        Losses& told = told_[link.value];
+        told.frames += 1000;
+        told.again += lost_;
+        told.frame_bytes = 1448;
+        return told;
+    }
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
     unsigned poll(unsigned budget) noexcept override;
@@ -197,6 +212,8 @@ private:
     SimNet& net_;
     TransportCaps caps_;
     std::uint16_t port_;
+    unsigned lost_{0};
+    std::map<std::uint64_t, Losses> told_;   // by link
     TransportSink* sink_{nullptr};
     bool dead_{false};
     std::vector<std::byte> reply_;

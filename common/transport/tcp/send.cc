@@ -73,6 +73,20 @@ void TcpTransport::send_broke(Link& link, int error) noexcept
     }
 }
 
+Transport::Losses TcpTransport::losses(LinkId id) noexcept
+{
+    Link* const link = links_.slot_of(id);
+    if (link == nullptr) {
+        return {};
+    }
+    MutexLock lock{link->tx_lock};
+    if (link->tx.id != id || link->tx.error != 0) {
+        return {};
+    }
+    const TcpSent sent = tcp_sent(link->tx.fd);
+    return {sent.segments, sent.again, sent.segment_bytes};
+}
+
 SendResult TcpTransport::send_lane(LinkId id, std::span<const LanePacket> batch) noexcept
 {
     SendResult result;

@@ -46,6 +46,7 @@ public:
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    [[nodiscard]] Losses losses(LinkId link) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 

@@ -7,6 +7,7 @@ single_threaded_programs += unit_model_test
 unit_model_test_SOURCES = \
     unit/model/cost_test.cc \
     unit/model/lane_choice_test.cc \
+    unit/model/loss_rate_test.cc \
     unit/model/path_choice_test.cc \
     unit/model/profile_test.cc \
     unit/model/samples_test.cc

@@ -193,6 +193,17 @@ TEST_F(LaneChoiceTest, PathThatFailsIsLeftAloneForLongerAndLonger)
     EXPECT_EQ(choice.at(), 0u);
 }
 
+TEST_F(LaneChoiceTest, MoveOfThePeersIsLetBeForAWhile)
+{
+    messages(8, 1000);
+    ASSERT_EQ(choice.at(), 1u);
+    choice.moved_by_peer(0, now);
+    messages(8, 900'000);
+    EXPECT_EQ(choice.at(), 0u) << "9 s";
+    messages(8, 200'000);
+    EXPECT_EQ(choice.at(), 1u);
+}
+
 TEST_F(LaneChoiceTest, ElsewhereItKeepsStill)
 {
     choice.moved(LaneChoice::kNone, now);

@@ -240,6 +240,89 @@ TEST(PathChoice, IgnoresTransfersFromBeforeAMove)
     EXPECT_FALSE(s.choice.measured(0));
 }
 
+// ---- a path behind the others ----
+
+class BehindTest : public ::testing::Test {
+protected:
+    BehindTest()
+    {
+        EXPECT_EQ(choice.add({5000, 1}), 0u);
+        EXPECT_EQ(choice.add({5000, 3}, true), 1u);
+    }
+    // Transfers of a megabyte; of those at home one in `each` takes `lost` longer.
+    void transfers(unsigned count, unsigned each = 0, Nanos lost = {})
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            const unsigned at = choice.at();
+            const bool late = at == 0 && each != 0 && ++seen % each == 0;
+            const Nanos took = (at == 0 ? Nanos{1ms} : truth) + (late ? lost : Nanos{});
+            now += took;
+            choice.loses(at == 0 && each != 0);
+            choice.sample(at, kMega, took, now);
+            if (choice.wanted() != choice.at()) {
+                choice.moved(choice.wanted(), now);
+                ++moves;
+            }
+        }
+    }
+    PathChoice choice{PathChoice::Config{}};
+    TimePoint now{1000s};
+    Nanos truth{3ms};   // there
+    unsigned moves{0};
+    unsigned seen{0};
+};
+
+TEST_F(BehindTest, IsNotTriedWhereNothingIsLost)
+{
+    transfers(100'000);
+    EXPECT_EQ(moves, 0u);
+}
+
+TEST_F(BehindTest, TakesOverWhereLossesCostMoreThanItDoes)
+{
+    transfers(200, 3, 30ms);   // 11 ms on the average; the least is 1 ms all the same
+    EXPECT_EQ(choice.at(), 1u);
+    EXPECT_EQ(moves, 1u);
+}
+
+TEST_F(BehindTest, IsLeftWhenLossesEndAndNotBefore)
+{
+    transfers(200, 3, 30ms);
+    ASSERT_EQ(choice.at(), 1u);
+    for (const TimePoint end = now + 60s; now < end;) {
+        transfers(1, 3, 30ms);
+    }
+    EXPECT_EQ(choice.at(), 1u);
+    EXPECT_LE(moves, 7u) << "trials of home after 10, 20, 40 s";
+    for (const TimePoint end = now + 100s; now < end;) {
+        transfers(1);
+    }
+    EXPECT_EQ(choice.at(), 0u);
+}
+
+TEST_F(BehindTest, IsTriedLessAndLessWhereItDoesNotHelp)
+{
+    truth = 9ms;                   // it promised 3
+    transfers(20'000, 10, 40ms);   // 5 ms on the average, 100 s
+    EXPECT_EQ(choice.at(), 0u);
+    EXPECT_GE(moves, 2u);
+    EXPECT_LE(moves, 2 * 5u);
+}
+
+TEST_F(BehindTest, IsNotTriedWhereItPromisesNoMore)
+{
+    transfers(10'000, 10, 10ms);   // 2 ms on the average
+    EXPECT_EQ(moves, 0u);
+}
+
+TEST_F(BehindTest, SingleStopIsNoLoss)
+{
+    transfers(100);
+    transfers(1, 1, 2s);
+    transfers(10'000, 1'000'000, 0ms);   // which says that frames are lost
+    EXPECT_EQ(moves, 0u) << "but 16 ms of one is all that is believed";
+}
+
 TEST(PathChoice, SameCallsGiveTheSameChoice)
 {
     std::vector<unsigned> where[2];

@@ -40,6 +40,106 @@ TEST_F(LanesAloneTest, BulkLinkOpensWhereTheLaneCameFrom)
     EXPECT_TRUE(lane_on_second());
 }
 
+// ---- losses ----
+
+// On the first network frames are lost, as its transport tells who sends. The second one is slower in all but that.
+class LossesTest : public LanesTest {
+protected:
+    LossesTest()
+    {
+        a->layer.lane_only(*second[0]);
+        b->layer.lane_only(*second[1]);
+        for (auto& t : second) {
+            t->expect(1900ns, 0.2);
+        }
+    }
+    void loses(unsigned of_a_thousand)
+    {
+        a->transport.loses(of_a_thousand);
+        b->transport.loses(of_a_thousand);
+    }
+    // Messages of 8000 bytes in a row, some of them real.
+    void stream(SessionNode& from, unsigned count)
+    {
+        NodePeer& out = &from == a ? *to_b : *to_a;
+        NodePeer& in = &from == a ? *to_a : *to_b;
+        for (unsigned i = 0; i < count; ++i) {
+            {
+                MutexLock guard{out.lock};
+                from.layer.message_sent(out, 8000);
+            }
+            if (i % 16 == 0) {
+                from.send(out, 8000);
+            }
+            (&from == a ? b : a)->layer.message_came(in, 8000);
+            step();
+            world.clock.advance(50us);
+        }
+    }
+};
+
+TEST_F(LossesTest, LaneLeavesThemWhoeverSendsAndComesBackWhenTheyEnd)
+{
+    for (SessionNode* const from : {a, b}) {
+        stream(*from, 2000);
+        EXPECT_FALSE(lane_on_second());
+        loses(10);
+        stream(*from, 4000);
+        EXPECT_TRUE(lane_on_second());
+        stream(*from, 4000);
+        EXPECT_TRUE(lane_on_second()) << "the other side, which sees no loss, lets it be";
+        loses(0);
+        run_for(11s);
+        stream(*from, 4000);
+        EXPECT_FALSE(lane_on_second());
+        EXPECT_EQ(lanes(), 1u);
+    }
+}
+
+TEST_F(LossesTest, OfOneInTenThousandAreBorne)
+{
+    loses(0);
+    stream(*a, 500);
+    for (unsigned i = 0; i < 20; ++i) {
+        loses(i % 10 == 0 ? 1 : 0);
+        stream(*a, 400);
+    }
+    EXPECT_FALSE(lane_on_second());
+    EXPECT_EQ(moves(*a), 0u);
+}
+
+TEST_F(LossesTest, BulkDataLeavesThemToo)
+{
+    ASSERT_TRUE(connect(*a));
+    first_takes = 8ms;
+    second_takes = 5ms;
+    transfers(*a, 200);
+    EXPECT_FALSE(on_second()) << "it is for lanes alone";
+    loses(10);
+    first_takes = 60ms;
+    second_takes = 12ms;
+    transfers(*a, 60);
+    EXPECT_TRUE(on_second());
+    loses(0);
+    first_takes = 8ms;
+    run_for(11s);
+    transfers(*a, 120);
+    EXPECT_FALSE(on_second());
+    EXPECT_EQ(bulk_links(), 1u);
+    EXPECT_TRUE(push(*a));
+}
+
+TEST_F(LossesTest, BulkDataStaysWhereTheOtherWayIsNoBetter)
+{
+    ASSERT_TRUE(connect(*a));
+    loses(10);
+    first_takes = 40ms;
+    second_takes = 60ms;
+    transfers(*a, 200);
+    EXPECT_FALSE(on_second());
+    EXPECT_LE(moves(*a), 4u) << "trials";
+}
+
 TEST_F(LanesAloneTest, LongerMessagesLeaveTheLaneBeforeThereIsABulkLink)
 {
     for (auto& t : second) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// LossRate: the share of frames that a network loses, by what a link that is used says of itself, and what that costs.
+//
+// The counts of a link begin with it, so who opens another one says so. What was seen is believed for `kHolds`: a network is only known to lose nothing by
+// using it again. Pure; one thread at a time. See docs/model.md section 2.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "model/cost.h"
+
+namespace linnet::model {
+
+class LossRate {
+public:
+    static constexpr std::uint64_t kFrames = 512;   // a share is of so many at least
+    static constexpr std::uint64_t kFew = 2;        // of them: no loss worth the name
+    static constexpr Nanos kHolds = std::chrono::seconds{10};
+
+    // What link `link` has sent, in all, and sent once more.
+    void look(std::uint64_t link, std::uint64_t frames, std::uint64_t again, std::size_t frame_bytes, TimePoint now) noexcept
+    {
+        if (link != link_ || frames < frames_ || again < again_) {
+            link_ = link;
+            frames_ = again_ = 0;
+        }
+        if (frames - frames_ < kFrames || frame_bytes == 0) {
+            return;
+        }
+        const std::uint64_t lost = again - again_;
+        const double seen = lost > kFew ? static_cast<double>(lost) / static_cast<double>(frames - frames_) : 0;
+        share_ = share(now) == 0 ? seen : (share_ + seen) / 2;
+        frame_bytes_ = static_cast<double>(frame_bytes);
+        frames_ = frames;
+        again_ = again;
+        seen_at_ = now;
+    }
+    [[nodiscard]] double share(TimePoint now) const noexcept { return now - seen_at_ < kHolds ? share_ : 0; }
+    // What losses add to the time of a message where each lost frame costs `lost_ns`.
+    [[nodiscard]] Line cost(double lost_ns, TimePoint now) const noexcept
+    {
+        const double of_a_frame = share(now) * lost_ns;
+        return of_a_frame == 0 ? Line{} : Line{of_a_frame, of_a_frame / frame_bytes_};
+    }
+
+private:
+    std::uint64_t link_{0};
+    std::uint64_t frames_{0};   // as of the last look that counted
+    std::uint64_t again_{0};
+    double share_{0};
+    double frame_bytes_{1};
+    TimePoint seen_at_{};
+};
+
+}   // namespace linnet::model

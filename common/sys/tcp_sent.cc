@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// tcp_sent(): a file of its own, since the kernel's structure, which has more than the C library's, has the same name.
+#include <linux/tcp.h>
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+
+#include "sys/tcp_socket.h"
+
+namespace linnet {
+
+TcpSent tcp_sent(int fd) noexcept
+{
+    ::tcp_info info{};   // it has grown over the years: what an older kernel does not know stays zero
+    socklen_t bytes = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
+        return {};
+    }
+    return {info.tcpi_data_segs_out, info.tcpi_total_retrans, info.tcpi_snd_mss};
+}
+
+}   // namespace linnet
