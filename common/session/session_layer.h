@@ -63,7 +63,7 @@ public:
 
     // Before the first peer. Transports are preferred in this order. Returns the port to hand to Transport::open().
     Port& add_port(Transport& transport);
-    // Before the first peer: of all that were added so far the last to be tried, and by lanes alone; bulk data does not try whether it is faster there.
+    // Before the first peer: of all that were added so far the last to be tried, and by lanes alone; bulk data tries it only while its own path loses frames.
     void lane_only(const Transport& transport) noexcept;
     // Once, after the transports are open: who we are.
     void set_self(const wire::EndpointName& self) noexcept { self_ = self; }
