@@ -38,6 +38,11 @@ public:
     [[nodiscard]] virtual bool prepare_sleep() noexcept { return true; }
     virtual void finish_sleep() noexcept {}
 
+    // Who sleeps next, once prepare_sleep() is done. The event thread sleeps while the host computes, and each wake-up takes of the host's core: what
+    // is of no use before more of it has come may then wait for that, and wait_descriptor() be readable only then. Holds until it is said otherwise.
+    enum class Sleeper : std::uint8_t { kHost, kEventThread };
+    virtual void will_sleep(Sleeper) noexcept {}
+
     // When poll() must run at the latest (a connect timeout, a delayed acknowledgement); TimePoint::max() for never.
     [[nodiscard]] virtual TimePoint next_timer() const noexcept { return TimePoint::max(); }
 

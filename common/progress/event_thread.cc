@@ -20,7 +20,6 @@ constexpr unsigned kLazyFactor = 10;
 constexpr Ticks kPatienceWhenContended = 50;
 // Ranks that take turns on a core lose theirs to each look for held packets; and a host that went away in mid-row is late by time slices anyhow.
 constexpr unsigned kHoldFactorWhenContended = 10;
-constexpr std::size_t kEventsPerSleep = 8;
 // Rows of sends come in numbers: after some, go on looking every hold_time, and no sender has to wake us. A row of its own is worth a few looks, each further
 // one that a look finds twice as many: a look takes the host's core for some microseconds.
 constexpr unsigned kFirstLooks = 2;
@@ -107,29 +106,32 @@ void ProgressEngine::event_thread_armed() noexcept
     called_by_arrival_ = false;
     const unsigned events = pass(config_.event_budget, StatsRole::kEventThread);
     const std::uint32_t polled = polled_kicks_;
-    const bool quiet = events == 0 && prepare_sources();
+    const bool quiet = events == 0 && prepare_sources(EventSource::Sleeper::kEventThread);
     const TimePoint now = clock_.now();
-    event_wakes_at_ = std::min(next_timer(), now + event_thread_patience());
-    const Nanos time = std::max(event_wakes_at_ - now, Nanos::zero());
+    const TimePoint wakes_at = std::min(next_timer(), now + event_thread_patience());
+    event_sleep_.sleeps_until(wakes_at);
     let_go();
     // After letting go, since kick() leaves it to the holder of the token, which we were.
     if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled || stopping_.load(std::memory_order_seq_cst)) {
         return;
     }
-    std::array<EpollEvent, kEventsPerSleep> events_seen;
+    if (!event_sleep_.is_open()) {
+        event_sleep_.open();
+    }
+    called_by_arrival_ = event_thread_sleep(std::max(wakes_at - now, Nanos::zero())) != GatedSleep::Woken::kByTimer;
+}
+
+GatedSleep::Woken ProgressEngine::event_thread_sleep(Nanos time) noexcept
+{
     event_thread_sleeps();
-    const unsigned n = event_set_.wait(events_seen, time);
+    const GatedSleep::Woken woken = event_sleep_.sleep(time);
     event_thread_woke();
-    stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
-    for (unsigned i = 0; i < n; ++i) {
-        if (events_seen[i].data.u64 == kEventBellTag) {
-            event_bell_.drain();
-        }
+    Counters& counters = stats_.block(StatsRole::kEventThread);
+    counters.add(Counter::kEventThreadWakeups);
+    if (woken == GatedSleep::Woken::kByTimer) {
+        counters.add(Counter::kEventThreadLookIns);
     }
-    called_by_arrival_ = n != 0;
-    if (n == 0) {
-        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
-    }
+    return woken;
 }
 
 void ProgressEngine::event_thread_parked() noexcept
@@ -140,19 +142,18 @@ void ProgressEngine::event_thread_parked() noexcept
     }
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const bool watching = watch_for_held(held);
+    const Nanos hold_time = crowd_.contended() ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time;
+    const Nanos patience = watching ? hold_time : event_thread_patience();
+    event_sleep_.sleeps_until(clock_.now() + patience);
+    event_sleep_.close();   // before we look whether somebody has opened it meanwhile
     set_event_state(EventThreadState::kParked);
     if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst) ||
         (!watching && held_.load(std::memory_order_seq_cst) != held)) {
         return;
     }
-    event_thread_sleeps();
-    const Nanos hold_time = crowd_.contended() ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time;
-    const Nanos patience = watching ? hold_time : event_thread_patience();
-    const FutexResult result = futex_wait(event_state_, static_cast<std::uint32_t>(EventThreadState::kParked), patience);
-    event_thread_woke();
-    stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
-    if (result == FutexResult::kTimedOut) {
-        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
+    const GatedSleep::Woken woken = event_thread_sleep(patience);
+    called_by_arrival_ = woken == GatedSleep::Woken::kByArrival;
+    if (woken == GatedSleep::Woken::kByTimer) {
         watching ? send_what_is_held() : event_thread_look_in();
     }
 }
@@ -189,7 +190,7 @@ void ProgressEngine::event_thread_look_in() noexcept
         return;
     }
     const unsigned events = pass(config_.event_budget, StatsRole::kEventThread);
-    if (events != 0 || !prepare_sources()) {
+    if (events != 0 || !prepare_sources(EventSource::Sleeper::kHost)) {
         arm_request_.store(true, std::memory_order_seq_cst);
     }
     let_go();

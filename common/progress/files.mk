@@ -8,6 +8,8 @@ liblinnet_progress_la_SOURCES = \
     progress/event_source.h \
     progress/event_thread.cc \
     progress/gap_predictor.h \
+    progress/gated_sleep.cc \
+    progress/gated_sleep.h \
     progress/progress_engine.cc \
     progress/progress_engine.h \
     progress/ticks.h \

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sync/backoff.h"
 #include "sys/futex.h"
@@ -67,19 +68,15 @@ Status ProgressEngine::add_source(EventSource& source)
 Status ProgressEngine::open_sets()
 {
     Result<EpollSet> host_set = EpollSet::open(log_);
-    Result<EpollSet> event_set = EpollSet::open(log_);
     Result<EventFd> host_bell = EventFd::open(log_);
-    Result<EventFd> event_bell = EventFd::open(log_);
     Result<TimerFd> host_timer = TimerFd::open(log_);
-    for (const Status s : {host_set.status(), event_set.status(), host_bell.status(), event_bell.status(), host_timer.status()}) {
+    for (const Status s : {host_set.status(), host_bell.status(), host_timer.status()}) {
         if (failed(s)) {
             return s;
         }
     }
     host_set_ = std::move(*host_set);
-    event_set_ = std::move(*event_set);
     host_bell_ = std::move(*host_bell);
-    event_bell_ = std::move(*event_bell);
     host_timer_ = std::move(*host_timer);
     return watch_sources();
 }
@@ -90,19 +87,15 @@ Status ProgressEngine::watch_sources()
     if (!failed(s)) {
         s = host_set_.add(host_timer_.get(), EPOLLIN, kHostTimerTag, log_);
     }
-    if (!failed(s)) {
-        s = event_set_.add(event_bell_.get(), EPOLLIN, kEventBellTag, log_);
-    }
+    std::vector<int> descriptors;
     for (const EventSource* source : sources_) {
         const int fd = source->wait_descriptor();
         if (!failed(s) && fd >= 0) {
             s = host_set_.add(fd, EPOLLIN, 0, log_);
-        }
-        if (!failed(s) && fd >= 0) {
-            s = event_set_.add(fd, EPOLLIN, 0, log_);
+            descriptors.push_back(fd);
         }
     }
-    return s;
+    return failed(s) ? s : event_sleep_.prepare(descriptors, log_);
 }
 
 Status ProgressEngine::start()
@@ -172,8 +165,7 @@ void ProgressEngine::stop() noexcept
         return;
     }
     ready_to_run();
-    wake_event_thread();
-    event_bell_.signal();
+    event_sleep_.ring();
     host_bell_.signal();
     followers_.wake_all();
     thread_.join();
@@ -300,13 +292,19 @@ void ProgressEngine::tell_completed() noexcept
     }
 }
 
-bool ProgressEngine::prepare_sources() noexcept
+bool ProgressEngine::prepare_sources(EventSource::Sleeper who) noexcept
 {
     bool quiet = true;
-    if (!prepared_) {
-        prepared_ = true;
+    const bool fresh = !std::exchange(prepared_, true);
+    if (fresh) {
         for (EventSource* source : sources_) {
             quiet = source->prepare_sleep() && quiet;
+        }
+    }
+    if (quiet && (fresh || prepared_for_ != who)) {
+        prepared_for_ = who;
+        for (EventSource* source : sources_) {
+            source->will_sleep(who);
         }
     }
     return quiet;
@@ -339,7 +337,7 @@ void ProgressEngine::kick() noexcept
     if (sleeper_.load(std::memory_order_seq_cst) || fd_armed_.load(std::memory_order_seq_cst)) {
         host_bell_.signal();
     } else if (event_thread_state() == EventThreadState::kArmed && !token_.held()) {
-        event_bell_.signal();
+        event_sleep_.ring();
     }
 }
 
@@ -434,17 +432,21 @@ void ProgressEngine::arm() noexcept
     }
     switch (event_thread_state()) {
         case EventThreadState::kParked:
-            wake_event_thread();
-            break;
         case EventThreadState::kArmed:
-            // It sleeps on all descriptors already. What our own polling undid for sources without one is done again, which is cheaper
-            // than a wake-up.
+            // It sleeps on, from now on on the sources too: we do what it would do before. To wake it would cost more; and the scheduler, to which it would
+            // then owe what it ran, would let the first arrival wait for as long at least. What our own polling undid is done again likewise.
             if (token_.try_take()) {
-                const bool quiet = prepare_sources() && next_timer() >= event_wakes_at_;
+                const bool quiet = prepare_sources(EventSource::Sleeper::kEventThread);
                 const std::uint32_t polled = polled_kicks_;
+                event_sleep_.wake_at(next_timer());
+                auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
+                if (event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kArmed), std::memory_order_seq_cst)) {
+                    stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
+                    event_sleep_.open();
+                }
                 let_go();
                 if (!quiet) {
-                    event_bell_.signal();
+                    event_sleep_.ring();
                 }
                 tell_event_thread(polled, true);
             }
@@ -464,17 +466,17 @@ void ProgressEngine::tell_event_thread(std::uint32_t polled, bool prepared) noex
         wake_event_thread();
     }
     if ((kicked || (sent_for && !prepared)) && event_thread_state() == EventThreadState::kArmed) {
-        event_bell_.signal();
+        event_sleep_.ring();
     }
 }
 
-// Out of a futex sleep, if it is in one.
+// Out of a parked sleep, if it is in one.
 void ProgressEngine::wake_event_thread() noexcept
 {
     auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
     if (event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kAwake), std::memory_order_seq_cst)) {
         stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
-        futex_wake(event_state_);
+        event_sleep_.ring();
     }
 }
 
@@ -494,7 +496,7 @@ bool ProgressEngine::held() noexcept
     if (!watching_.load(std::memory_order_seq_cst)) {
         wake_event_thread();
         if (event_thread_state() == EventThreadState::kArmed) {
-            event_bell_.signal();
+            event_sleep_.ring();
         }
     }
     return !polled;
@@ -512,7 +514,7 @@ bool ProgressEngine::arm_wait_fd() noexcept
     fd_armed_.store(true, std::memory_order_seq_cst);
     host_bell_.drain();
     crossing_.fetch_add(1, std::memory_order_acq_rel);
-    const bool quiet = prepare_sources();
+    const bool quiet = prepare_sources(EventSource::Sleeper::kHost);
     const bool sleep = quiet && kicks_.load(std::memory_order_seq_cst) == polled_kicks_ && !config_.has_completions();
     if (sleep) {
         const TimePoint timer = next_timer();

@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "progress/event_source.h"
 #include "progress/gap_predictor.h"
+#include "progress/gated_sleep.h"
 #include "progress/ticks.h"
 #include "progress/token.h"
 #include "progress/wait_list.h"
@@ -41,7 +42,7 @@ namespace linnet {
 enum class EventThreadState : std::uint32_t {
     kNone = 0,     // not started, failed to start, or stopped
     kAwake = 1,    // between two sleeps
-    kParked = 2,   // on a futex with the look-in timer: arrivals wake nobody
+    kParked = 2,   // in epoll on its bell alone, with the look-in timer: arrivals wake nobody
     kArmed = 3,    // in epoll on all sources
 };
 
@@ -187,7 +188,7 @@ public:
     [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
 
 private:
-    static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2, kEventBellTag = 3;   // sources have 0
+    static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2;   // sources have 0
     static constexpr std::uint32_t kRun = UINT32_MAX;
     static constexpr unsigned kNowhere = UINT32_MAX;
 
@@ -204,7 +205,7 @@ private:
     unsigned pass(unsigned budget, StatsRole role, Ticks waits_since = 0) noexcept LINNET_REQUIRES(token_);
     unsigned pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
     void tell_completed() noexcept LINNET_REQUIRES(token_);
-    bool prepare_sources() noexcept LINNET_REQUIRES(token_);   // false: there is work already
+    bool prepare_sources(EventSource::Sleeper who) noexcept LINNET_REQUIRES(token_);   // false: there is work already
     void finish_sources() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] TimePoint next_timer() const noexcept LINNET_REQUIRES(token_);
 
@@ -239,6 +240,7 @@ private:
     void send_what_is_held() noexcept LINNET_EXCLUDES(token_);
     void event_thread_woke() noexcept;
     void event_thread_sleeps() noexcept;
+    GatedSleep::Woken event_thread_sleep(Nanos time) noexcept;
     [[nodiscard]] Ticks without_event_thread(Ticks gap) const noexcept;
     [[nodiscard]] bool host_is_away() const noexcept;
     [[nodiscard]] Nanos event_thread_patience() const noexcept;
@@ -256,9 +258,10 @@ private:
     Stats& stats_;
     Log& log_;
     std::vector<EventSource*> sources_;
-    EpollSet host_set_, event_set_;   // the same sources; each with a bell of its own, so that nobody takes another one's ring
-    EventFd host_bell_, event_bell_;
+    EpollSet host_set_;               // the sources, as in event_sleep_; each with a bell of its own, so that nobody takes another one's ring
+    EventFd host_bell_;
     TimerFd host_timer_;              // in host_set_, for wait_fd()
+    GatedSleep event_sleep_;
     Thread thread_;
     std::uint32_t owner_pid_{0};
     bool started_{false};
@@ -290,7 +293,7 @@ private:
     std::atomic<bool> watching_{false};         // the event thread looks every hold_time anyhow
     std::atomic<bool> fd_armed_{false};         // the host sleeps on wait_fd(), or is about to
     std::atomic<bool> stopping_{false};
-    alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState; futex of the parked event thread
+    alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState
     std::atomic<bool> arm_request_{false};      // the host left for long and has not come back
     std::atomic<int> connected_{0};
     std::atomic<std::uint32_t> ping_{0}, pong_{0};   // start() measures with them
@@ -308,6 +311,7 @@ private:
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
+    EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost};
     bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
     bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
@@ -315,7 +319,6 @@ private:
     unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
     Ticks linger_ LINNET_GUARDED_BY(token_){0};                              // how long to look there for the next one
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
-    TimePoint event_wakes_at_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // when the armed event thread wakes by itself
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
     Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it

@@ -25,7 +25,7 @@ bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexce
     sleeper_.store(true, std::memory_order_seq_cst);
     crossing_.fetch_add(1, std::memory_order_acq_rel);
     bool woken = true;
-    if (prepare_sources() && kicks_.load(std::memory_order_seq_cst) == polled_kicks_ && !token_.wanted() &&
+    if (prepare_sources(EventSource::Sleeper::kHost) && kicks_.load(std::memory_order_seq_cst) == polled_kicks_ && !token_.wanted() &&
         !stopping_.load(std::memory_order_seq_cst) && !ready()) {
         const TimePoint due = std::min(until, next_timer());
         const Nanos time = due == TimePoint::max() ? EpollSet::kForever : std::max(due - clock_.now(), Nanos::zero());

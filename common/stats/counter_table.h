@@ -139,7 +139,7 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kEventThreadWakeups, "event_thread_wakeups", CounterUnit::kEvents, "Returns of the event thread from a sleep."},
     {Counter::kEventThreadSpurious, "event_thread_spurious", CounterUnit::kEvents, "Of these, in vain: the application was polling."},
     {Counter::kEventThreadLookIns, "event_thread_look_ins", CounterUnit::kEvents, "Of these, by the look-in timer."},
-    {Counter::kEventThreadArms, "event_thread_arms", CounterUnit::kEvents, "Times that a leaving caller woke the event thread."},
+    {Counter::kEventThreadArms, "event_thread_arms", CounterUnit::kEvents, "Times that a leaving caller had the event thread watch, or woke it."},
     {Counter::kTaskPollHost, "task_poll_host", CounterUnit::kEvents, "Looks for arrivals as tasks, by polling threads of the application."},
     {Counter::kTaskPollEventThread, "task_poll_event", CounterUnit::kEvents, "Looks for arrivals as tasks, by the event thread."},
     {Counter::kTaskPollHelper, "task_poll_helper", CounterUnit::kEvents, "Looks for arrivals as tasks, by helpers on idle cores."},

@@ -32,8 +32,8 @@ bit list[2];             /* is it in the list? under a lock of its own */
 bit any_held;            /* SessionLayer::any_held_ */
 byte held, held_sent;    /* ProgressEngine::held_, held_sent_ */
 bit watching;
-mtype state = awake;     /* of the event thread, and its futex */
-bit bell;                /* wakes it when armed */
+mtype state = awake;     /* of the event thread */
+bit bell;                /* wakes it, parked or armed */
 bit arm_request;
 byte left;               /* senders that went to compute */
 
@@ -62,7 +62,7 @@ inline ring()
 {
     if
     :: !watching ->
-        atomic { if :: state == parked -> state = awake :: else fi }
+        atomic { if :: state == parked -> state = awake; bell = 1 :: else fi }
         if
         :: state == armed -> bell = 1
         :: else
@@ -129,9 +129,20 @@ proctype Poller()
         fi;
         holder = 0
     od;
-#if ARMS
+#if ARMS                                        /* leaves for long; what is held makes prepare_sleep() say no */
     arm_request = 1;
-    atomic { if :: state == parked -> state = awake :: else fi }
+    if
+    :: state == awake
+    :: state != awake ->
+        atomic { holder == 0 -> holder = 1 }
+        n = any_held;
+        atomic { if :: state == parked -> state = armed :: else fi }
+        holder = 0;
+        if
+        :: n != 0 -> bell = 1
+        :: else
+        fi
+    fi
 #endif
 }
 
@@ -164,7 +175,7 @@ proctype EventThread()
         fi;
 end_parked:
         if
-        :: state != parked -> goto up           /* woken */
+        :: bell -> bell = 0; goto up            /* woken */
         :: watch ->                             /* hold_time is over: send_what_is_held() */
             state = awake;
             if

@@ -20,7 +20,8 @@
  * these words (the proofs beside the classes say so). A list under a spin lock changes in one step. A futex or epoll sleep blocks until its
  * condition holds: in the code whoever makes it hold also wakes. The messages are the two requests that the application threads
  * wait for. They come through a source without a descriptor of its own (a shared-memory ring): it must be prepared before a sleep,
- * and only then does an arrival ring. A source with a socket is the special case that is always prepared.
+ * and only then does an arrival ring. A source with a socket is the special case that is always prepared. The event thread always sleeps on its bell and on the
+ * sources; of those it hears only while the gate is open. It alone closes the gate.
  */
 
 #define EV 1            /* thread marks: the event thread; application thread i is 2 + i; the third thread is 4 */
@@ -75,6 +76,7 @@ bit prepared = 0;       /* sources are prepared for a sleep; token */
 /* the event thread */
 mtype ev = awake;
 bit arm_request = 0;    /* the host said that it leaves for long, and has not come back */
+bit gate = 0;           /* the event thread's epoll set listens to the sources */
 bit stopping = 0;
 byte done_apps = 0;     /* threads of the application that are through */
 
@@ -182,6 +184,13 @@ inline kick()
     fi
 }
 
+/* Out of a parked sleep, if it is in one. */
+inline wake_event_thread()
+{
+    atomic { if :: ev == parked -> ev = awake; woke = 1 :: else -> woke = 0 fi };
+    if :: woke -> event_bell = 1; woke = 0 :: else fi
+}
+
 /* ---- the event thread ---- */
 
 /* The timer fires when nobody can move. It may find work only when no one promised to be woken for it. */
@@ -243,6 +252,7 @@ proctype EventThread()
                     if
                     :: kicks != seen
                     :: kicks == seen ->
+                        gate = 1;
                         if                                 /* epoll_wait with the look-in timer */
                         :: atomic { ring_bell || event_bell -> event_bell = 0 };
                             if :: holder == 0 && away :: away = 0 fi
@@ -252,6 +262,9 @@ proctype EventThread()
                 fi
             fi
         :: else ->
+#ifndef M_CLOSE_LATE
+            gate = 0;                                      /* before it looks for those who open it */
+#endif
             ev = parked;
             if
 #ifndef M_PARK_BLINDLY
@@ -261,8 +274,11 @@ proctype EventThread()
             :: stopping
             :: !stopping ->
 #endif
-                if                                         /* futex_wait with the look-in timer */
-                :: ev != parked
+#ifdef M_CLOSE_LATE
+                gate = 0;
+#endif
+                if                                         /* epoll_wait with the look-in timer */
+                :: atomic { (gate && ring_bell) || event_bell -> event_bell = 0 }
                 :: timeout -> look_in(); away = (holder == 0)
                 fi
             fi
@@ -278,8 +294,7 @@ inline tell_event_thread(ready)
 {
 #ifndef M_UNTOLD
     if
-    :: arm_request && ev == parked ->
-        atomic { if :: ev == parked -> ev = awake :: else fi }
+    :: arm_request && ev == parked -> wake_event_thread()
     :: else
     fi;
     if :: (kicks != seen || (arm_request && !ready)) && ev == armed -> event_bell = 1 :: else fi
@@ -295,15 +310,15 @@ inline leave_for_long(me)       /* leave() when the predicted gap is long */
     :: holder != 0                                         /* that thread polls now, and says so when it leaves */
     :: else ->
         if
-        :: ev == parked ->
-            atomic { if :: ev == parked -> ev = awake :: else fi }
-        :: ev == armed ->
+        :: ev == parked || ev == armed ->
 #ifndef M_STALE_ARM
             try_take(me, got);
             if
             :: got ->
                 prepare(ok);
                 seen = polled_kicks;
+                atomic { if :: ev == parked -> ev = armed; woke = 1 :: else -> woke = 0 fi };
+                if :: woke -> gate = 1; woke = 0 :: else fi;
                 release();
                 if :: !ok -> event_bell = 1 :: else fi;
                 tell_event_thread(1);
@@ -398,7 +413,7 @@ inline progress_once(me)
 
 proctype Application(byte i)
 {
-    bit got, ok, n;
+    bit got, ok, n, woke;
     byte seen;
 
     if
@@ -437,7 +452,7 @@ inline take_token(me)
 
 proctype Third()
 {
-    bit got, ok;
+    bit got, ok, woke;
     byte s, seen;
 
 #if KICKS
@@ -471,7 +486,6 @@ proctype Closer()
     (done_apps == 3);
 #endif
     stopping = 1;
-    atomic { if :: ev == parked -> ev = awake :: else fi };
     event_bell = 1;
     host_bell = 1;
     atomic { listed[0] = 0; word[0] = 1 };

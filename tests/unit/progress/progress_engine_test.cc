@@ -303,6 +303,32 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u + 3 * lost);
 }
 
+// A wake-up would cost the host's core, and the scheduler would let the first arrival wait for what the event thread ran.
+TEST_F(ProgressEngineTest, HostThatLeavesForLongArmsTheEventThreadInItsSleep)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    engine.peers_changed(1);
+    for (int round = 0; round < 20; ++round) {
+        for (const TimePoint end = monotonic_now() + kSoon; engine.event_thread_state() != EventThreadState::kParked && monotonic_now() < end;) {
+            source_->deliver();
+            host_call(WhenIdle::kReturn);
+        }
+        ASSERT_EQ(engine.event_thread_state(), EventThreadState::kParked);
+        std::this_thread::sleep_for(1ms);   // until it sleeps
+        const std::uint64_t wakeups = count(Counter::kEventThreadWakeups);
+        engine.enter();
+        engine.work_opened();
+        engine.leave(CallKind::kLongPost);
+        ASSERT_EQ(engine.event_thread_state(), EventThreadState::kArmed) << round;
+        std::this_thread::sleep_for(1ms);
+        EXPECT_EQ(count(Counter::kEventThreadWakeups), wakeups) << round;
+        const std::uint64_t handled = source_->handled();
+        source_->deliver();
+        EXPECT_TRUE(soon([&] { return source_->handled() != handled; })) << "nobody was woken, " << round;
+        engine.work_closed();
+    }
+}
+
 // ---- packets held back ----
 
 TEST_F(ProgressEngineTest, HeldPacketWaitsForAHostThatGoesOnAndForTheEventThreadOtherwise)
