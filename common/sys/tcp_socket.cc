@@ -103,6 +103,11 @@ SocketOrError tcp_accept(int listener) noexcept
     return fd >= 0 ? SocketOrError{Fd{fd}, 0} : SocketOrError{Fd{}, errno};
 }
 
+void socket_low_water(int fd, std::size_t bytes) noexcept
+{
+    static_cast<void>(set_int(fd, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(std::min<std::size_t>(bytes, INT_MAX))));
+}
+
 int socket_error(int fd) noexcept
 {
     int error = 0;

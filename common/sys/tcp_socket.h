@@ -85,6 +85,8 @@ struct TcpSent {
     std::size_t segment_bytes{0};    // payload of a full one
 };
 [[nodiscard]] TcpSent tcp_sent(int fd) noexcept;
+// SO_RCVLOWAT: epoll tells of data when so much has come, or no more can. The kernel enlarges the socket's buffer to hold it.
+void socket_low_water(int fd, std::size_t bytes) noexcept;
 // Takes and clears SO_ERROR.
 [[nodiscard]] int socket_error(int fd) noexcept;
 [[nodiscard]] InetAddress local_address(int fd) noexcept;

@@ -12,6 +12,7 @@ contract_test_SOURCES = \
     contract/raw_peer.h \
     contract/shm_link_test.cc \
     contract/tcp_link_test.cc \
+    contract/tcp_sleep_test.cc \
     contract/transport_contract_test.cc \
     contract/udp_cut_test.cc \
     contract/udp_port_test.cc \

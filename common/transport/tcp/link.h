@@ -55,6 +55,7 @@ struct Rx : RxBody {
     std::uint32_t capacity{0};
     std::uint32_t begin{0};
     std::uint32_t end{0};
+    std::uint32_t low_water{1};   // of the socket, in bytes: epoll tells of fewer only when no more can come
     std::uint8_t expect_long{0};  // not 0: a long packet came lately, and this many short ones may come before it is forgotten
     std::array<std::byte, sizeof(wire::BulkHead)> bulk_head{};
 };

@@ -246,6 +246,7 @@ void TcpTransport::end_body(Link& link, bool ok) noexcept
 {
     Rx& rx = link.rx;
     rx.in_body = false;
+    set_low_water(link, 1);
     const Landing landing = rx.landing;
     if (link.role == LinkRole::kLane) {
         sink_->on_packet_end(link.id, link.peer, landing.cookie, rx.landed, ok);

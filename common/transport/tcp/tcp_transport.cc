@@ -26,6 +26,10 @@ constexpr unsigned kMaxEpollGap = 32;
 // Without hot sockets: when so much time, in ticks of some GHz, has passed; at 2 us the question is a small part of a poll that serves other transports.
 constexpr Ticks kEpollPause = 5'000;
 constexpr unsigned kEventsAtOnce = 32;
+// While the host computes, a packet of which so much is missing is read when the rest has come, or this much at a time: the event thread
+// wakes up once for it rather than with every segment, and the kernel buffers that much for a link.
+constexpr std::size_t kWorthWaiting = 16 * 1024;
+constexpr std::size_t kMostBuffered = 1024 * 1024;
 
 constexpr TransportCaps kCaps{
     .name = "tcp",
@@ -207,6 +211,30 @@ void TcpTransport::warm(Link& link) noexcept
     }
 }
 
+void TcpTransport::cool(Link& link) noexcept
+{
+    set_low_water(link, 1);   // epoll alone watches it now
+    hot_.remove(link);
+}
+
+void TcpTransport::set_low_water(Link& link, std::size_t bytes) noexcept
+{
+    if (link.rx.low_water != bytes) {
+        link.rx.low_water = static_cast<std::uint32_t>(bytes);
+        socket_low_water(link.fd.get(), bytes);
+    }
+}
+
+void TcpTransport::will_sleep(Sleeper who) noexcept
+{
+    RoleScope token{token_};
+    for (unsigned i = 0; i < hot_.count(); ++i) {
+        const Rx& rx = hot_[i].rx;
+        const bool waits = who == Sleeper::kEventThread && rx.in_body && rx.body_left >= kWorthWaiting;
+        set_low_water(hot_[i], waits ? std::min(rx.body_left, kMostBuffered) : 1);
+    }
+}
+
 unsigned TcpTransport::poll_hot(unsigned budget) noexcept
 {
     return hot_.each([&](Link& link) {
@@ -218,7 +246,7 @@ unsigned TcpTransport::poll_hot(unsigned budget) noexcept
                 hot_[j].idle_passes += &hot_[j] != &link ? kCoolAfter / kCoolWhenOvertaken : 0;
             }
         } else if (link.hot && ++link.idle_passes > kCoolAfter) {
-            hot_.remove(link);
+            cool(link);
         }
         return n;
     });

@@ -54,6 +54,7 @@ public:
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     void finish_sleep() noexcept override;
+    void will_sleep(Sleeper who) noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
     // For linnet-info: one verdict per address of this host. After open().
@@ -80,6 +81,8 @@ private:
     unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned handle(Link& link, std::uint32_t events, unsigned budget) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
+    void cool(Link& link) noexcept LINNET_REQUIRES(token_);
+    static void set_low_water(Link& link, std::size_t bytes) noexcept;
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// When a sleeper on links over TCP is woken in the middle of a long packet.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "contract/endpoint.h"
+#include "contract/raw_peer.h"
+
+namespace linnet::contract {
+namespace {
+
+class TcpSleep : public ::testing::TestWithParam<Kind> {
+protected:
+    void SetUp() override
+    {
+        pair = std::make_unique<Pair>(GetParam());
+        if (!pair->ready()) {
+            GTEST_SKIP() << "no such address on this machine";
+        }
+        raw.start(pair->b().name);
+        raw.send(raw.hello(wire::HelloKind::kHello, LinkRole::kBulk));
+        ASSERT_TRUE(pair->run_until([&] { return b().hellos == 1; }));
+        raw.send(raw.hello(wire::HelloKind::kConfirm, LinkRole::kBulk));
+        ASSERT_TRUE(pair->run_until([&] { return b().ups.size() == 1; }));
+    }
+    Sink& b() { return pair->b().sink; }
+    static bool readable(const Transport& t)
+    {
+        ::pollfd p{t.wait_descriptor(), POLLIN, 0};
+        return ::poll(&p, 1, 0) == 1;
+    }
+    static bool becomes_readable(const Transport& t)
+    {
+        for (int tries = 0; tries < 1000 && !readable(t); ++tries) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
+        return readable(t);
+    }
+    std::unique_ptr<Pair> pair;
+    RawPeer raw;
+};
+
+// While the host computes, a wake-up for each segment would take of its core. Who waits himself wants each at once.
+TEST_P(TcpSleep, EventThreadIsWokenWhenTheRestOfAPacketIsHere)
+{
+    using Sleeper = EventSource::Sleeper;
+    Transport& receiver = *pair->b().transport;
+    const auto sleeps = [&](Sleeper who) {
+        ASSERT_TRUE(receiver.prepare_sleep());
+        receiver.will_sleep(who);
+    };
+    const auto stays_quiet = [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        return !readable(receiver);
+    };
+    const Bytes payload = pattern(1, 600'000);
+    const wire::BulkHead head = bulk_head(1, payload.size());
+    raw.send(std::as_bytes(std::span{&head, 1}));
+    std::size_t sent = 0;
+    const auto send_more = [&](std::size_t bytes) {
+        raw.send(std::span{payload}.subspan(sent, bytes));
+        sent += bytes;
+    };
+    for (unsigned i = 0; i < 3; ++i) {   // until the link counts as one that delivers
+        send_more(100'000);
+        ASSERT_TRUE(becomes_readable(receiver)) << i;
+        pair->settle();
+    }
+    sleeps(Sleeper::kEventThread);
+    send_more(100'000);
+    EXPECT_TRUE(stays_quiet()) << "woken for a part";
+    receiver.finish_sleep();
+    pair->settle();
+    sleeps(Sleeper::kEventThread);
+    send_more(100'000);
+    EXPECT_TRUE(stays_quiet()) << "woken for another part";
+    sleeps(Sleeper::kHost);
+    EXPECT_TRUE(readable(receiver)) << "the host waits for the pieces, and one is here";
+    sleeps(Sleeper::kEventThread);
+    send_more(100'000);
+    ASSERT_TRUE(becomes_readable(receiver)) << "not woken for the rest";
+    ASSERT_TRUE(pair->run_until([&] { return b().bulk.size() == 1; }));
+    receiver.finish_sleep();
+
+    pair->settle();   // the next packet is news from its first byte on
+    sleeps(Sleeper::kEventThread);
+    raw.send(std::as_bytes(std::span{&head, 1}));
+    EXPECT_TRUE(becomes_readable(receiver));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TcpSleep, ::testing::ValuesIn(plain_kinds().begin() + 1, plain_kinds().begin() + 3),
+                         [](const auto& p) { return std::string{p.param.name}; });
+
+}   // namespace
+}   // namespace linnet::contract
