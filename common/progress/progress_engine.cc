@@ -440,11 +440,13 @@ void ProgressEngine::arm() noexcept
                 const std::uint32_t polled = polled_kicks_;
                 event_sleep_.wake_at(next_timer());
                 auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
-                if (event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kArmed), std::memory_order_seq_cst)) {
+                const bool opens =
+                    event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kArmed), std::memory_order_seq_cst);
+                let_go();
+                if (opens) {   // whom an arrival wakes at once finds the token free
                     stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
                     event_sleep_.open();
                 }
-                let_go();
                 if (!quiet) {
                     event_sleep_.ring();
                 }

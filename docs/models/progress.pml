@@ -318,8 +318,8 @@ inline leave_for_long(me)       /* leave() when the predicted gap is long */
                 prepare(ok);
                 seen = polled_kicks;
                 atomic { if :: ev == parked -> ev = armed; woke = 1 :: else -> woke = 0 fi };
-                if :: woke -> gate = 1; woke = 0 :: else fi;
                 release();
+                if :: woke -> gate = 1; woke = 0 :: else fi;
                 if :: !ok -> event_bell = 1 :: else fi;
                 tell_event_thread(1);
                 atomic { ok = 0; got = 0; seen = 0 }
