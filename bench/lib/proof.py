@@ -14,6 +14,7 @@ LAUNCH_BYTES_PER_RANK = 48 * 1024
 LEAST_PAYLOAD = 256 * 1024  # less proves nothing against the launcher's traffic
 MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of large messages
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
+ACKNOWLEDGEMENTS = 0.003    # of what the other direction carries: two frames for a segment of 64 KB, and somewhat more
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
 _COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
@@ -64,8 +65,9 @@ def _between_hosts(payload, before, after, slack):
         problems.append(f"only {payload.crossing:.0f} B of payload between hosts: too little to prove anything")
     for host in before:
         received, sent = _grown(before, after, host, "eth0")
-        for what, seen, said in (("sent", sent, payload.tx[host]), ("received", received, payload.rx[host])):
-            most = MOST_OVERHEAD * said + BYTES_PER_MESSAGE * payload.messages[host] + slack
+        tx, rx = payload.tx[host], payload.rx[host]
+        for what, seen, said, against in (("sent", sent, tx, rx), ("received", received, rx, tx)):
+            most = MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * against + BYTES_PER_MESSAGE * payload.messages[host] + slack
             if seen < said:
                 problems.append(f"{host}: eth0 {what} {seen:.0f} B, but the program {what} {said:.0f} B of payload")
             elif payload.exact and seen > most:
