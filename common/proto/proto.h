@@ -167,6 +167,7 @@ public:
     void on_message_end(session::Session& s, void* cookie) noexcept override;
     void on_message_lost(session::Session& s, void* cookie) noexcept override;
     Landing on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept override;
+    [[nodiscard]] std::size_t bulk_awaited(session::Session& s) noexcept override;
     void on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept override;
     void on_bulk_ready(session::Session& s) noexcept override;

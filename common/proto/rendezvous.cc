@@ -149,6 +149,19 @@ Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) no
     return {r->staging != nullptr ? r->staging : r->data.base + r->landing_at, bytes, r};
 }
 
+std::size_t Proto::bulk_awaited(session::Session& s) noexcept
+{
+    Peer& peer = peer_of(s);
+    MutexLock guard{peer.lock};
+    std::size_t bytes = 0;
+    for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
+        if (r->next < r->end && !r->one_sided) {   // the answer to a read may bring some of it along
+            bytes += sizeof(wire::BulkHead) + static_cast<std::size_t>(r->end - r->next);
+        }
+    }
+    return bytes;
+}
+
 void Proto::on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept
 {
     auto* const r = static_cast<RecvRequest*>(cookie);

@@ -55,6 +55,12 @@ Landing Port::on_bulk_begin(LinkId, PeerId peer, const wire::BulkHead& head) noe
     return layer_.sink_.on_bulk_begin(s, head);
 }
 
+std::size_t Port::bulk_awaited(PeerId peer) noexcept
+{
+    Session& s = *layer_.find(peer);
+    return s.down_reason() == Status::kOk ? layer_.sink_.bulk_awaited(s) : 0;
+}
+
 void Port::on_bulk_end(LinkId, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept
 {
     layer_.sink_.on_bulk_end(*layer_.find(peer), cookie, landed, ok);

@@ -44,6 +44,7 @@ public:
     Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
     void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
+    [[nodiscard]] std::size_t bulk_awaited(PeerId peer) noexcept override;
     void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
     [[nodiscard]] Mutex* send_lock(PeerId peer) noexcept override;

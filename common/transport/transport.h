@@ -144,6 +144,8 @@ public:
     // ---- bulk ----
     // Several packets may be arriving at a time, and end in another order than they were sent in. No two that a sender has open have the same head.
     virtual Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept = 0;
+    // Bytes that this peer was asked for, whose packets have not begun, or fewer; 0: none, or nobody knows. Nothing can be done before they are here.
+    [[nodiscard]] virtual std::size_t bulk_awaited(PeerId) noexcept { return 0; }
     // `landed` bytes of the packet are in place, counted from its start; `ok` false: the link broke.
     virtual void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
     // The bytes of a send_bulk() are not referenced any more (ok: handed to the network; else the link broke).

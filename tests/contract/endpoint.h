@@ -76,6 +76,7 @@ public:
     unsigned writable{0};
     unsigned begun{0};       // landings given and not ended
     unsigned hellos{0};
+    std::size_t awaited{0};   // what bulk_awaited() answers
 
     // ---- what to do ----
     using Action = HelloVerdict::Action;
@@ -99,6 +100,7 @@ public:
     Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
     void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
+    std::size_t bulk_awaited(PeerId) noexcept override { return awaited; }
     void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
 

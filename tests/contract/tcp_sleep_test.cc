@@ -87,6 +87,21 @@ TEST_P(TcpSleep, EventThreadIsWokenWhenTheRestOfAPacketIsHere)
     ASSERT_TRUE(pair->run_until([&] { return b().bulk.size() == 1; }));
     receiver.finish_sleep();
 
+    pair->settle();   // what was asked for is awaited as a whole, before the packet has begun
+    const std::size_t less = 100'000;
+    const wire::BulkHead second = bulk_head(2, less);
+    b().awaited = sizeof second + less;
+    sleeps(Sleeper::kEventThread);
+    raw.send(std::as_bytes(std::span{&second, 1}));
+    sent = 0;
+    send_more(less - 1);
+    EXPECT_TRUE(stays_quiet()) << "woken for all but a byte";
+    send_more(1);
+    ASSERT_TRUE(becomes_readable(receiver)) << "not woken for what was asked for";
+    ASSERT_TRUE(pair->run_until([&] { return b().bulk.size() == 2; }));
+    receiver.finish_sleep();
+    b().awaited = 0;
+
     pair->settle();   // the next packet is news from its first byte on
     sleeps(Sleeper::kEventThread);
     raw.send(std::as_bytes(std::span{&head, 1}));

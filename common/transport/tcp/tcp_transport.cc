@@ -20,14 +20,15 @@ constexpr std::uint32_t kCoolAfter = 4096;
 constexpr std::uint32_t kCoolWhenOvertaken = 64;
 // ... or when so many sleeps ended without it: who sleeps asks epoll anyhow.
 constexpr std::uint32_t kCoolAfterSleeps = 2;
+constexpr std::uint32_t kCoolAfterLongSleeps = 16;   // of the event thread, which is not to be woken often; there may be some between two messages
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
 // Without hot sockets: when so much time, in ticks of some GHz, has passed; at 2 us the question is a small part of a poll that serves other transports.
 constexpr Ticks kEpollPause = 5'000;
 constexpr unsigned kEventsAtOnce = 32;
-// While the host computes, a packet of which so much is missing is read when the rest has come, or this much at a time: the event thread
-// wakes up once for it rather than with every segment, and the kernel buffers that much for a link.
+// While the host computes, a packet of which so much is missing is read when the rest has come, or this much at a time, and likewise what was asked
+// for: the event thread wakes up once for it rather than with every segment, and the kernel buffers that much for a link.
 constexpr std::size_t kWorthWaiting = 16 * 1024;
 constexpr std::size_t kMostBuffered = 1024 * 1024;
 
@@ -228,10 +229,16 @@ void TcpTransport::set_low_water(Link& link, std::size_t bytes) noexcept
 void TcpTransport::will_sleep(Sleeper who) noexcept
 {
     RoleScope token{token_};
+    sleeper_ = who;
     for (unsigned i = 0; i < hot_.count(); ++i) {
-        const Rx& rx = hot_[i].rx;
-        const bool waits = who == Sleeper::kEventThread && rx.in_body && rx.body_left >= kWorthWaiting;
-        set_low_water(hot_[i], waits ? std::min(rx.body_left, kMostBuffered) : 1);
+        Link& link = hot_[i];
+        std::size_t missing = 0;
+        if (who == Sleeper::kEventThread && link.rx.in_body) {
+            missing = link.rx.body_left;
+        } else if (who == Sleeper::kEventThread && link.role == LinkRole::kBulk && link.rx.begin == link.rx.end) {
+            missing = sink_->bulk_awaited(link.peer);
+        }
+        set_low_water(link, missing >= kWorthWaiting ? std::min(missing, kMostBuffered) : 1);
     }
 }
 
@@ -328,7 +335,7 @@ void TcpTransport::finish_sleep() noexcept
     RoleScope token{token_};
     slept_ = true;
     for (unsigned i = 0; i < hot_.count(); ++i) {
-        hot_[i].idle_passes += kCoolAfter / kCoolAfterSleeps;
+        hot_[i].idle_passes += kCoolAfter / (sleeper_ == Sleeper::kEventThread ? kCoolAfterLongSleeps : kCoolAfterSleeps);
     }
 }
 

@@ -161,6 +161,7 @@ private:
     Ticks asked_ LINNET_GUARDED_BY(token_){0};          // epoll, last, without hot sockets
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool slept_ LINNET_GUARDED_BY(token_){false};       // since the last poll
+    Sleeper sleeper_ LINNET_GUARDED_BY(token_){Sleeper::kHost};
     bool polling_ LINNET_GUARDED_BY(token_){false};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     // What earlier links to a peer taught, by PeerId.

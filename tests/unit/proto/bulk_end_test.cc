@@ -170,5 +170,33 @@ TEST_F(BulkEnd, FinAfterABrokenLinkWaitsForTheNextOne)
     EXPECT_EQ(transport_.asked, 0u);
 }
 
+// By which a transport knows how much is to come before anybody need wake up for it.
+TEST_F(BulkEnd, WhatAReceiveHasAskedForIsAwaited)
+{
+    EXPECT_EQ(proto_.bulk_awaited(*peer_), 0u);
+    std::vector<std::byte> to(kBytes);
+    RecvRequest receive;
+    receive.data.base = to.data();
+    receive.data.length = to.size();
+    ASSERT_EQ(proto_.recv(peer_, 0, 0, 0, receive), Status::kInProgress);
+    poll();
+    ASSERT_NE(transport_.sent, 0u);
+    EXPECT_EQ(proto_.bulk_awaited(*peer_), sizeof(wire::BulkHead) + transport_.sent);
+
+    wire::BulkHead head;
+    head.body_bytes.set(static_cast<std::uint32_t>(transport_.sent));
+    head.recv_slot.set(receive.slot);
+    head.recv_generation.set(receive.generation);
+    head.offset.set(kBytes - transport_.sent);
+    {
+        TokenGuard token{engine_};
+        const Landing landing = proto_.on_bulk_begin(*peer_, head);
+        proto_.on_bulk_end(*peer_, landing.cookie, landing.room, true);
+    }
+    EXPECT_EQ(proto_.bulk_awaited(*peer_), 0u);
+    EXPECT_EQ(proto_.next_completion(), &receive);
+    poll();
+}
+
 }   // namespace
 }   // namespace linnet::proto
