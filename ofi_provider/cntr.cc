@@ -7,7 +7,7 @@
 
 namespace linnet::ofi {
 
-Counter::Counter(Domain& domain) : fid_cntr{}, Waitable{domain.several_threads()}, domain_{domain}
+Counter::Counter(Domain& domain) : fid_cntr{}, domain_{domain}
 {
     fid.fclass = FI_CLASS_CNTR;
     fid.ops = const_cast<fi_ops*>(fid_ops());
@@ -22,9 +22,6 @@ int Counter::open(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** out, void* 
         if (attr != nullptr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags != 0)) {
             LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: events %d or flags cannot be had\n", attr->events);
             return -FI_EINVAL;
-        }
-        if (kind != FI_WAIT_NONE) {
-            Domain::of(domain).has_sleepers();
         }
         auto* const counter = new Counter{Domain::of(domain)};
         counter->fid.context = context;

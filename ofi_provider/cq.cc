@@ -40,8 +40,8 @@ void tell(char* to, const fi_cq_tagged_entry& entry, std::size_t bytes) noexcept
 }   // namespace
 
 Cq::Cq(Domain& domain, const fi_cq_attr& attr)
-    : fid_cq{}, Waitable{domain.several_threads()}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_TAGGED : attr.format},
-      entry_bytes_{bytes_of(format_)}, condition_{attr.wait_cond}, lock_{domain.several_threads()}, ring_(kLeastRing)
+    : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_TAGGED : attr.format},
+      entry_bytes_{bytes_of(format_)}, condition_{attr.wait_cond}, ring_(kLeastRing)
 {
     fid.fclass = FI_CLASS_CQ;
     fid.ops = const_cast<fi_ops*>(fid_ops());
@@ -58,9 +58,6 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
             LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %d or flags 0x%llx cannot be had\n", want.format, want.wait_cond,
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
-        }
-        if (want.wait_obj != FI_WAIT_NONE) {
-            Domain::of(domain).has_sleepers();
         }
         auto* const cq = new Cq{Domain::of(domain), want};
         cq->fid.context = context;

@@ -144,7 +144,7 @@ bool mr_mode_has(const fi_info& info, int bit) noexcept
 
 Domain::Domain(Fabric& fabric, const fi_info& info)
     : fid_domain{}, fabric_{fabric}, format_{info.addr_format}, virtual_addresses_{mr_mode_has(info, FI_MR_VIRT_ADDR)},
-      own_keys_{mr_mode_has(info, FI_MR_PROV_KEY)}, several_threads_{info.domain_attr == nullptr || info.domain_attr->threading != FI_THREAD_DOMAIN}
+      own_keys_{mr_mode_has(info, FI_MR_PROV_KEY)}
 {
     static fi_ops base = {sizeof base, close_fid, bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_domain own = {sizeof own,   Av::open, Cq::open, Endpoint::open, no_scalable,   Counter::open, PollSet::open,

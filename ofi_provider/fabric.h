@@ -10,7 +10,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lock.h"
 #include "provider.h"
 
 namespace linnet::ofi {
@@ -54,9 +53,6 @@ public:
     [[nodiscard]] bool own_keys() const noexcept { return own_keys_; }
     [[nodiscard]] std::uint64_t make_key() noexcept { return next_key_.fetch_add(1, std::memory_order_relaxed); }
 
-    [[nodiscard]] const SeveralThreads& several_threads() const noexcept { return several_threads_; }
-    void has_sleepers() noexcept { several_threads_.store(true, std::memory_order_relaxed); }
-
     // Regions, each with a key of its own, and the endpoints through which peers reach those that they may. 0 or a negative fi_errno.
     int add_region(Region& region);
     void registered(Region& region);   // and the application knows it
@@ -86,7 +82,6 @@ private:
     std::uint32_t format_;
     const bool virtual_addresses_;
     const bool own_keys_;
-    SeveralThreads several_threads_;
     std::atomic<std::uint64_t> next_key_{1};
     std::mutex regions_lock_;
     std::unordered_map<std::uint64_t, Region*> regions_;   // guarded by regions_lock_, by key; as is the next

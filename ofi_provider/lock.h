@@ -11,31 +11,26 @@
 
 namespace linnet::ofi {
 
-// Whether several threads may be inside the objects of a domain at once. Not so if the application promised that (FI_THREAD_DOMAIN), as an MPI library
-// does unless it was asked for MPI_THREAD_MULTIPLE; but one that sleeps in a call is inside, too, so that the first wait object ends it. Set while the
-// application opens one, hence while nobody holds a lock.
-using SeveralThreads = std::atomic<bool>;
-
-// One exchange and one store when nobody else wants it, where a std::mutex takes two exchanges and two calls; a look at a flag where there is one thread.
+// One exchange and one store when nobody else wants it, where a std::mutex takes two exchanges and two calls.
 // Who has to wait looks at the word, then yields since the owner may have lost its core, then sleeps a little: an owner that copies a long message is away
 // for longer than that.
 //
 // The exchange is one step, so of several threads exactly one finds false; what the last owner wrote before its release is visible to who acquires.
 class Lock {
 public:
-    explicit Lock(const SeveralThreads& several) noexcept : several_{several} {}
+    Lock() noexcept = default;
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
     void lock() noexcept
     {
-        if (several_.load(std::memory_order_relaxed) && held_.exchange(true, std::memory_order_acquire)) {
+        if (held_.exchange(true, std::memory_order_acquire)) {
             wait();
         }
     }
     [[nodiscard]] bool try_lock() noexcept
     {
-        return !several_.load(std::memory_order_relaxed) || (!held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire));
+        return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
     }
     void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
@@ -55,7 +50,6 @@ private:
         }
     }
 
-    const SeveralThreads& several_;
     std::atomic<bool> held_{false};
 };
 

@@ -162,7 +162,6 @@ inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
 template <class T>
 class OperationPool {
 public:
-    explicit OperationPool(const SeveralThreads& several) noexcept : lock_{several} {}
     T* acquire() noexcept
     {
         const std::lock_guard guard{lock_};

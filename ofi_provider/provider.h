@@ -4,7 +4,7 @@
 //
 // What it is     liblinnet-fi.so: libfabric's interface on top of linnet.h; no protocol in it.
 // Owner          libfabric loads it once per process.
-// Threads        Any, everywhere in the provider, whatever threading model the application declared; but see SeveralThreads (lock.h).
+// Threads        Any, everywhere in the provider, whatever threading model the application declared.
 // Blocking       Only where fi_cq(3), fi_cntr(3), fi_eq(3) say so: the sread and wait calls.
 // Failure        Negative fi_errno values; the reason goes to libfabric's log.
 #pragma once

@@ -15,7 +15,7 @@
 namespace linnet::ofi {
 
 SharedRx::SharedRx(Domain& domain, const fi_rx_attr& attr)
-    : fid_ep{}, domain_{domain}, caps_{attr.caps}, op_flags_{attr.op_flags}, receives_{domain.several_threads()}
+    : fid_ep{}, domain_{domain}, caps_{attr.caps}, op_flags_{attr.op_flags}
 {
     static fi_ops base = {sizeof base, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_ep own = {sizeof own, [](fid_t f, void* context) noexcept { return of(f).cancel(context); }, get_option, set_option, unsupported,

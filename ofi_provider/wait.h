@@ -119,7 +119,7 @@ private:
 
 class Waitable {
 public:
-    explicit Waitable(const SeveralThreads& several) noexcept : sources_lock_{several} {}
+    Waitable() noexcept = default;
     Waitable(const Waitable&) = delete;
     Waitable& operator=(const Waitable&) = delete;
 

@@ -126,7 +126,7 @@ TEST(LinnetReading, SendThatIsWaitedForIsCompleteAtOnce)
         });
 }
 
-// With a descriptor to wait on, or a thread of ours that waits for the application, there is more than one after all.
+// What an application that promises one thread is told is what any other one is.
 class OneThread : public ::testing::TestWithParam<fi_wait_obj> {};
 
 TEST_P(OneThread, ExchangesMessagesOfAllKinds)
