@@ -49,6 +49,7 @@ void GatedSleep::listen(std::uint32_t events) noexcept
 
 void GatedSleep::open() noexcept
 {
+    MutexLock guard{gate_};
     open_.store(true, std::memory_order_relaxed);
     listen(EPOLLIN);
 }
@@ -58,6 +59,7 @@ void GatedSleep::close() noexcept
     if (timer_set_.exchange(false, std::memory_order_relaxed)) {
         timer_.set(TimePoint::max());
     }
+    MutexLock guard{gate_};
     if (open_.load(std::memory_order_relaxed)) {
         open_.store(false, std::memory_order_relaxed);
         listen(kClosed);
@@ -86,7 +88,6 @@ GatedSleep::Woken GatedSleep::sleep(Nanos time) noexcept
             bell_.drain();
             woken = woken == Woken::kByTimer ? Woken::kByRing : woken;
         } else {
-            open_.store(true, std::memory_order_relaxed);   // also when we had closed it, before it was opened
             woken = Woken::kByArrival;
         }
     }

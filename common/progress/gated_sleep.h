@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sync/lock.h"
 #include "sys/epoll_set.h"
 #include "sys/event_fd.h"
 #include "sys/timer_fd.h"
@@ -43,7 +44,8 @@ private:
     TimerFd timer_;
     std::vector<int> sources_;
     const Log* log_{nullptr};
-    std::atomic<bool> open_{false};        // or about to be
+    Mutex gate_;                           // a leaf: who opens and who closes at a time leave all sources as the flag says
+    std::atomic<bool> open_{false};
     std::atomic<bool> timer_set_{false};
     std::atomic<TimePoint::rep> until_{0};
 };

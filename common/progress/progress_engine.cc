@@ -294,20 +294,20 @@ void ProgressEngine::tell_completed() noexcept
 
 bool ProgressEngine::prepare_sources(EventSource::Sleeper who) noexcept
 {
-    bool quiet = true;
     const bool fresh = !std::exchange(prepared_, true);
     if (fresh) {
+        prepared_quiet_ = true;
         for (EventSource* source : sources_) {
-            quiet = source->prepare_sleep() && quiet;
+            prepared_quiet_ = source->prepare_sleep() && prepared_quiet_;
         }
     }
-    if (quiet && (fresh || prepared_for_ != who)) {
+    if (prepared_quiet_ && (fresh || prepared_for_ != who)) {
         prepared_for_ = who;
         for (EventSource* source : sources_) {
             source->will_sleep(who);
         }
     }
-    return quiet;
+    return prepared_quiet_;   // what was there before a source was prepared rings for nobody, whoever asks again before the next pass
 }
 
 void ProgressEngine::finish_sources() noexcept

@@ -182,8 +182,7 @@ public:
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
     // Asked inside the post of an operation of so many bytes: the host will probably be away for long when it leaves.
     [[nodiscard]] bool will_leave(std::uint64_t bytes) const noexcept { return gaps_.will_leave(post_of(bytes)); }
-    // The cores are wanted by others: spin little.
-    [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }
+    [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }   // the cores are wanted by others: spin little
     // How long a thread waits for a core that it has given away, as its yields show: at most some 0.5 ms. Any thread.
     [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
 
@@ -311,6 +310,7 @@ private:
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
+    bool prepared_quiet_ LINNET_GUARDED_BY(token_){true};                    // and had nothing when they were prepared
     EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost};
     bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
     bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass

@@ -72,6 +72,7 @@ bit event_bell = 0;
 byte kicks = 0;
 byte polled_kicks = 0;  /* value of kicks before the last pass; token */
 bit prepared = 0;       /* sources are prepared for a sleep; token */
+bit prepared_quiet = 1; /* and had nothing when they were prepared; token */
 
 /* the event thread */
 mtype ev = awake;
@@ -144,10 +145,11 @@ inline finish_sleep()           /* token; a ring that crosses it is at worst a n
 inline prepare(ok)              /* token */
 {
     if
-    :: !prepared -> atomic { ring_armed = 1; prepared = 1 }
-    :: else
+    :: !prepared -> atomic { ring_armed = 1; prepared = 1 };
+       prepared_quiet = !(ring_data[0] || ring_data[1])
+    :: else                     /* what came since then rang */
     fi;
-    ok = !(ring_data[0] || ring_data[1])
+    ok = prepared_quiet
 }
 
 /* The pass itself, and then completed() for what it completed: the list's lock, and those whose own request is complete. */

@@ -329,6 +329,32 @@ TEST_F(ProgressEngineTest, HostThatLeavesForLongArmsTheEventThreadInItsSleep)
     }
 }
 
+// It rings for nobody. A host that leaves finds it, and is back before the event thread, woken for it, has looked; then it leaves again without a poll.
+TEST_F(ProgressEngineTest, WorkThatWasThereWhenTheSourcesWerePreparedIsSeenThoughTheHostCameBackMeanwhile)
+{
+    for (int pause = 0; pause < 80; ++pause) {   // us, in which the event thread wakes up, or parks again
+        ProgressEngine& engine = make({.look_in = 100s}, FakeSource::Bell::kWhenPrepared);   // anew: it has learned nothing, and expects each gap to be long
+        engine.peers_changed(1);
+        for (const TimePoint end = monotonic_now() + kSoon; engine.event_thread_state() != EventThreadState::kParked && monotonic_now() < end;) {
+            host_call(WhenIdle::kReturn);
+            engine.kick();   // it wakes up, sees the host, and parks
+        }
+        ASSERT_EQ(engine.event_thread_state(), EventThreadState::kParked);
+        std::this_thread::sleep_for(200us);   // until it sleeps
+        source_->deliver();
+        engine.enter();
+        engine.work_opened();
+        engine.leave(CallKind::kLongPost);
+        engine.enter();
+        std::this_thread::sleep_for(std::chrono::microseconds{pause});
+        engine.leave(CallKind::kLongPost);
+        EXPECT_TRUE(soon([&] { return source_->handled() != 0; })) << "nobody looked, " << pause;
+        engine.work_closed();
+        engine.stop();
+        engine_.reset();
+    }
+}
+
 // ---- packets held back ----
 
 TEST_F(ProgressEngineTest, HeldPacketWaitsForAHostThatGoesOnAndForTheEventThreadOtherwise)
