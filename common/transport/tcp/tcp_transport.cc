@@ -230,6 +230,7 @@ void TcpTransport::will_sleep(Sleeper who) noexcept
 {
     RoleScope token{token_};
     sleeper_ = who;
+    low_water_ = false;
     for (unsigned i = 0; i < hot_.count(); ++i) {
         Link& link = hot_[i];
         std::size_t missing = 0;
@@ -239,6 +240,7 @@ void TcpTransport::will_sleep(Sleeper who) noexcept
             missing = sink_->bulk_awaited(link.peer);
         }
         set_low_water(link, missing >= kWorthWaiting ? std::min(missing, kMostBuffered) : 1);
+        low_water_ = low_water_ || missing >= kWorthWaiting;
     }
 }
 
@@ -313,9 +315,10 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     RoleScope token{token_};
     LINNET_ASSERT(!polling_);
     polling_ = true;
-    // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked before them, whose reads would find nothing.
+    // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked before them, whose reads would find nothing. But of one with a low
+    // water it does not know all.
     const bool slept = std::exchange(slept_, false);
-    unsigned done = slept && hot_.count() > 1 ? 0 : poll_hot(budget);
+    unsigned done = slept && hot_.count() > 1 && !low_water_ ? 0 : poll_hot(budget);
     const bool ask = hot_.empty() ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_;
     if (ask || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;

@@ -162,6 +162,7 @@ private:
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool slept_ LINNET_GUARDED_BY(token_){false};       // since the last poll
     Sleeper sleeper_ LINNET_GUARDED_BY(token_){Sleeper::kHost};
+    bool low_water_ LINNET_GUARDED_BY(token_){false};   // of one hot socket at least, in the last sleep
     bool polling_ LINNET_GUARDED_BY(token_){false};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     // What earlier links to a peer taught, by PeerId.
