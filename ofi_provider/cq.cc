@@ -167,7 +167,9 @@ ssize_t Cq::read_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from) n
         return -FI_EINVAL;
     }
     const std::size_t here = cq.count_.load(std::memory_order_acquire);
-    if (count == 0 || (here == 0 && !cq.was_just_emptied())) {
+    if (count != 0 && here == 0 && cq.was_just_emptied()) {
+        cq.progress(LINNET_IF_COMPLETE);   // what others have completed meanwhile, such as a receive
+    } else if (count == 0 || here == 0) {
         cq.returned();
         cq.progress(LINNET_MAY_YIELD);
     } else if (here > 1) {   // who lets completions gather is at the end of a row of posts: what is held back of it need not wait for the reading

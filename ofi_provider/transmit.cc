@@ -8,6 +8,7 @@
 namespace linnet::ofi {
 
 namespace {
+constexpr std::size_t kCopiedMost = 64 * 1024;
 constexpr std::uint64_t kAcked = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE;
 
 std::uint32_t send_flags(const SendCall& call, bool may_copy) noexcept
@@ -43,8 +44,9 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
         return -FI_EMSGSIZE;
     }
     // Who has read the completions of all sends before this one will read this one's before the next, that is, wait for it: a copy is sooner than the peer's
-    // acknowledgement. Who starts several and then waits for all of them is not kept by copying.
-    const bool is_waited_for = sends_.in_use() == 0 && !tx_cq_->has_events();
+    // acknowledgement. Who starts several and then waits for all of them is not kept by copying. Of a long one nothing is copied, and it may well have been
+    // sent to compute meanwhile.
+    const bool is_waited_for = length <= kCopiedMost && sends_.in_use() == 0 && !tx_cq_->has_events();
     SendOperation* const op = sends_.acquire();
     if (op == nullptr) {
         return -FI_EAGAIN;

@@ -406,7 +406,8 @@ linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, lin
 
 unsigned linnet_progress(linnet_context_t* ctx, unsigned budget, unsigned flags) noexcept
 {
-    if (ctx == nullptr || !ctx->core->alive() || ((flags & LINNET_IF_HELD) != 0 && !ctx->core->holds_packets())) {
+    if (ctx == nullptr || !ctx->core->alive() || ((flags & LINNET_IF_HELD) != 0 && !ctx->core->holds_packets()) ||
+        ((flags & LINNET_IF_COMPLETE) != 0 && !ctx->core->has_completions())) {
         return 0;
     }
     return ctx->core->progress(budget, (flags & LINNET_MAY_SLEEP) != 0   ? WhenIdle::kSleep

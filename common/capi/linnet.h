@@ -310,15 +310,15 @@ typedef struct linnet_am {
 } linnet_am_t;
 
 /* Results as linnet_tag_send(). Undelivered active messages at the receiver are bounded by the setting eager_credit per peer: a sender
- * that outruns it keeps its message (LINNET_IN_PROGRESS) until the receiver's handlers have run.
- * @retval LINNET_ERR_INVALID  longer than am_header_max, am_payload_max */
+ * that outruns it keeps its message (LINNET_IN_PROGRESS) until the receiver's handlers have run. LINNET_ERR_INVALID: longer than am_*_max. */
 LINNET_API linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am_t* am, linnet_request_t* request) LINNET_NOEXCEPT;
 
 /* ---- progress ---- */
 enum {
     LINNET_MAY_SLEEP = 1u << 0,   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
     LINNET_MAY_YIELD = 1u << 1,   /* it tests, and may have other work: never sleeps, but gives way to others when they want the core */
-    LINNET_IF_HELD = 1u << 2      /* it posts no more for now: nothing is done but where packets are held back for others, which go out */
+    LINNET_IF_HELD = 1u << 2,     /* it posts no more for now: nothing is done but where packets are held back for others, which go out */
+    LINNET_IF_COMPLETE = 1u << 3  /* likewise, but where something is complete already */
 };
 
 /* Move data, then run what is complete: at most `budget` `done` functions and message handlers (0: all). Returns the true number of events. */

@@ -107,6 +107,7 @@ public:
     void leave_post(std::uint64_t bytes) noexcept { engine_->leave(post_of(bytes)); }
     unsigned progress(unsigned budget, WhenIdle when) noexcept;
     [[nodiscard]] bool holds_packets() const noexcept { return engine_->holds_packets(); }
+    [[nodiscard]] bool has_completions() const noexcept { return proto_->has_completions(); }
     Status wait(Nanos timeout) noexcept;
     [[nodiscard]] int wait_fd() const noexcept { return engine_->wait_fd(); }
     Status arm_wait_fd() noexcept;
