@@ -18,7 +18,8 @@ namespace linnet::model {
 class LossRate {
 public:
     static constexpr std::uint64_t kFrames = 512;   // a share is of so many at least
-    static constexpr std::uint64_t kFew = 2;        // of them: no loss worth the name
+    static constexpr std::uint64_t kFew = 2;        // of them: no loss worth the name; nor is, of many,
+    static constexpr std::uint64_t kLeastOneIn = 4096;   // fewer than that
     static constexpr Nanos kHolds = std::chrono::seconds{10};
 
     // What link `link` has sent, in all, and sent once more.
@@ -32,7 +33,8 @@ public:
             return;
         }
         const std::uint64_t lost = again - again_;
-        const double seen = lost > kFew ? static_cast<double>(lost) / static_cast<double>(frames - frames_) : 0;
+        const bool counts = lost > kFew && lost * kLeastOneIn >= frames - frames_;
+        const double seen = counts ? static_cast<double>(lost) / static_cast<double>(frames - frames_) : 0;
         share_ = share(now) == 0 ? seen : (share_ + seen) / 2;
         frame_bytes_ = static_cast<double>(frame_bytes);
         frames_ = frames;

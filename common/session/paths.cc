@@ -219,7 +219,7 @@ void SessionLayer::expect_lanes(Session& s) noexcept
     if (s.paths_ != nullptr && s.paths_->losses.rate.share(now) > rate->share(now)) {
         rate = &s.paths_->losses.rate;
     }
-    s.lane_choice_.store(p.ours || rate->share(now) > 0, std::memory_order_relaxed);
+    s.lane_choice_.store(p.ours || p.led_away || rate->share(now) > 0, std::memory_order_relaxed);
     p.choice.asking_waits(waits_for_cores_ns(config_));
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
         const auto lost_ns = static_cast<double>(p.ports[i]->caps().lost_frame.count());
@@ -345,11 +345,13 @@ void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexce
     } else {
         LanePaths& p = *s.lane_paths_;
         const unsigned at = p.index_of(link.port);
-        if (link.before != nullptr && !std::exchange(p.moved_here, false)) {
+        const bool by_us = std::exchange(p.moved_here, false);
+        if (p.ours && link.before != nullptr && !by_us) {   // a side that chooses only while it sees losses sees why it does
             p.choice.moved_by_peer(at, now);
         } else {
             p.choice.moved(at, now);
         }
+        p.led_away = by_us && link.port->lane_only();
     }
     if (s.lane_paths_ == nullptr) {
         return;

@@ -96,6 +96,26 @@ TEST_F(LossesTest, LaneLeavesThemWhoeverSendsAndComesBackWhenTheyEnd)
     }
 }
 
+// The side that always chooses leads the lane back when it may; the one that loses frames need not wait before it leaves again.
+TEST_F(LossesTest, WhoeverSendsIsOffThemForMostOfTheTimeTheyGoOn)
+{
+    constexpr unsigned kLooks = 120;   // 24 s
+    for (SessionNode* const from : {a, b}) {
+        loses(10);
+        stream(*from, 4000);
+        unsigned off = 0;
+        for (unsigned i = 0; i < kLooks; ++i) {
+            stream(*from, 4000);
+            off += lane_on_second() ? 1 : 0;
+        }
+        EXPECT_GE(off, kLooks * 9 / 10);
+        loses(0);
+        run_for(11s);
+        stream(*from, 4000);
+        EXPECT_FALSE(lane_on_second());
+    }
+}
+
 TEST_F(LossesTest, OfOneInTenThousandAreBorne)
 {
     loses(0);
