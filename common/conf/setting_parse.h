@@ -92,7 +92,7 @@ constexpr std::optional<std::int64_t> parse_quantity(std::string_view text, cons
     return std::nullopt;
 }
 
-constexpr std::optional<std::int64_t> parse_choice(std::string_view text, std::string_view choices) noexcept
+constexpr std::optional<std::int64_t> parse_word(std::string_view text, std::string_view choices) noexcept
 {
     for (std::int64_t index = 0;; ++index) {
         const std::size_t bar = choices.find('|');
@@ -104,6 +104,14 @@ constexpr std::optional<std::int64_t> parse_choice(std::string_view text, std::s
         }
         choices.remove_prefix(bar + 1);
     }
+}
+
+// A choice of "on" and "off" is also made by the other words for these.
+constexpr std::optional<std::int64_t> parse_choice(std::string_view text, std::string_view choices) noexcept
+{
+    const std::optional<std::int64_t> word = parse_word(text, choices);
+    const std::optional<std::int64_t> truth = word ? std::nullopt : parse_bool(text);
+    return truth ? parse_word(*truth != 0 ? "on" : "off", choices) : word;
 }
 
 }   // namespace detail

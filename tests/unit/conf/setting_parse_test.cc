@@ -80,6 +80,13 @@ TEST(ParseSetting, ChoiceAnswersItsIndex)
         EXPECT_EQ(parse(SettingKind::kChoice, word, 0, 0, choices), std::nullopt) << word;
     }
     EXPECT_EQ(parse(SettingKind::kChoice, "spin"), std::nullopt);   // no choices at all
+    EXPECT_EQ(parse(SettingKind::kChoice, "1", 0, 0, choices), std::nullopt);
+    for (const char* const word : {"on", "1", "yes", "true"}) {
+        EXPECT_EQ(parse(SettingKind::kChoice, word, 0, 0, "auto|on|off"), 1) << word;
+    }
+    for (const char* const word : {"off", "0", "no", "false"}) {
+        EXPECT_EQ(parse(SettingKind::kChoice, word, 0, 0, "auto|on|off"), 2) << word;
+    }
 }
 
 TEST(ParseSetting, RangeIncludesItsEnds)
