@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // What fi_cq_read() does besides reading, and does not: progress, and when. A send that is waited for. A domain with one thread.
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "integration/ofi/node.h"
@@ -24,11 +26,17 @@ void send_delivered(Node& n)
     static_cast<void>(n.next(n.tx));
 }
 
-// Two messages; the second is there before `look` is called, and nobody has looked since the first was read.
-void with_a_message_there(const std::function<void(Node&)>& look)
+// Who has taken a message in before the program looks: without an event thread it lies in the ring.
+enum class TakenBy : std::uint8_t { kNobody, kEventThread };
+
+// Two messages; the second is there before `look` is called, and the program has not looked since the first was read.
+void with_a_message_there(TakenBy by, const std::function<void(Node&)>& look)
 {
     two_processes(
         [&](Friend& other) {
+            if (by == TakenBy::kNobody) {
+                ::setenv("LINNET_EVENT_THREAD", "off", 1);
+            }
             Node n;
             n.connect(other);
             char in[2];
@@ -42,13 +50,21 @@ void with_a_message_there(const std::function<void(Node&)>& look)
             look(n);
             other.meet();
         },
-        [](Friend& other) {
+        [&](Friend& other) {
             Node n;
             n.connect(other);
+            const auto send = [&] {
+                if (by == TakenBy::kEventThread) {
+                    send_delivered(n);
+                } else {   // nobody would say so there
+                    n.post([&] { return fi_tsend(n.ep, "x", 1, nullptr, n.peer, kTag, nullptr); });
+                    static_cast<void>(n.next(n.tx));
+                }
+            };
             other.meet();
-            send_delivered(n);
+            send();
             other.meet();
-            send_delivered(n);
+            send();
             other.meet();
             other.meet();
         });
@@ -67,9 +83,19 @@ void send_and_read(Node& n, int count)
 
 TEST(LinnetReading, LookBehindTheLastCompletionMakesNoProgressAndTheNextDoes)
 {
-    with_a_message_there([](Node& n) {
+    with_a_message_there(TakenBy::kNobody, [](Node& n) {
         fi_cq_tagged_entry e{};
         EXPECT_EQ(fi_cq_read(n.rx, &e, 1), -FI_EAGAIN);
+        EXPECT_EQ(fi_cq_read(n.rx, &e, 1), 1);
+    });
+}
+
+// A program may look but once for each piece of its work.
+TEST(LinnetReading, LookBehindTheLastCompletionSeesWhatIsComplete)
+{
+    with_a_message_there(TakenBy::kEventThread, [](Node& n) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{20});   // its sender knows of it before the event thread has ended its pass
+        fi_cq_tagged_entry e{};
         EXPECT_EQ(fi_cq_read(n.rx, &e, 1), 1);
     });
 }
@@ -77,7 +103,7 @@ TEST(LinnetReading, LookBehindTheLastCompletionMakesNoProgressAndTheNextDoes)
 // Else each of them would go out alone.
 TEST(LinnetReading, ReadingTheSendsOfARowDoesNotEndIt)
 {
-    with_a_message_there([](Node& n) {
+    with_a_message_there(TakenBy::kNobody, [](Node& n) {
         send_and_read(n, kMostSpared / 2);
         fi_cq_tagged_entry e{};
         EXPECT_EQ(fi_cq_read(n.rx, &e, 1), -FI_EAGAIN);
@@ -86,7 +112,7 @@ TEST(LinnetReading, ReadingTheSendsOfARowDoesNotEndIt)
 
 TEST(LinnetReading, WhoReadsOnlyWhatItSendsMakesProgressNowAndThen)
 {
-    with_a_message_there([](Node& n) {
+    with_a_message_there(TakenBy::kNobody, [](Node& n) {
         send_and_read(n, kMostSpared + 1);
         fi_cq_tagged_entry e{};
         EXPECT_EQ(fi_cq_read(n.rx, &e, 1), 1);
