@@ -37,9 +37,9 @@ void with_a_message_there(TakenBy by, const std::function<void(Node&)>& look)
             if (by == TakenBy::kNobody) {
                 ::setenv("LINNET_EVENT_THREAD", "off", 1);
             }
+            char in[2];   // outlives the node, whose end takes in what nobody has looked at
             Node n;
             n.connect(other);
-            char in[2];
             for (char& c : in) {
                 n.post([&] { return fi_trecv(n.ep, &c, 1, nullptr, FI_ADDR_UNSPEC, kTag, 0, nullptr); });
             }
