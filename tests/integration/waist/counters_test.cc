@@ -51,6 +51,12 @@ TEST(WaistCounters, MessagesAndBytesAreThoseOfTheUser)
     EXPECT_EQ(a.counter("tcp_reconnects"), 0u);
 }
 
+template <class Ops>
+bool complete(const Ops& ops)
+{
+    return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); });
+}
+
 // Its partner waits for it. A row of sends is another matter.
 TEST(WaistCounters, NoStepOfAnExchangeIsHeldBack)
 {
@@ -77,7 +83,6 @@ TEST(WaistCounters, NoStepOfAnExchangeIsHeldBack)
             }
             a.send(sends[i], to_b, i - kSteps, contiguous(out.data(), 8));
         }
-        const auto complete = [](const auto& ops) { return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); }); };
         return drive({&a, &b}, [&] { return complete(sends) && complete(recvs); });
     };
     for (int i = 0; i < 300; ++i) {
@@ -115,7 +120,6 @@ TEST(WaistCounters, ProgressForWhatIsHeldBackIsNoneWithoutIt)
         const std::uint64_t before = a.counter("app_polls");
         linnet_progress(a.context(), 0, LINNET_IF_HELD);
         sent = a.counter("held_back") > held && a.counter("app_polls") > before;
-        const auto complete = [](const auto& ops) { return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.complete(); }); };
         ASSERT_TRUE(drive({&a, &b}, [&] { return complete(sends) && complete(recvs); }));
     }
     EXPECT_TRUE(sent);
