@@ -58,8 +58,8 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 // br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
-     "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp and, where it may and with "
-     "at most 8 processes on the host, eth.", false},
+     "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp and, with at most 8 "
+     "processes on the host, udp and, where it may, eth.", false},
     {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "measured", 0, 0, "order|measured",
      "Which of several transports carries what goes to a peer: the first that reaches it; or messages the one where they are expected to take the least "
      "time, and rendezvous data the one where it is measured to.", false},

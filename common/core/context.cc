@@ -191,24 +191,19 @@ Status Context::open_transports()
     }
     sessions_->set_self(self);
     const bool automatic = chosen == "auto" || chosen.empty();
-    const Transport* behind = nullptr;
-    for (const TransportRow& row : transport_table()) {
-        if (!transport_chosen(chosen, row)) {
-            continue;
+    for (const bool behind : {false, true}) {
+        for (const TransportRow& row : transport_table()) {
+            const bool goes_behind = automatic && row.automatic == TransportRow::Automatic::kBehind;
+            if (!transport_chosen(chosen, row) || goes_behind != behind || (behind && !pays_to_open_behind())) {
+                continue;
+            }
+            if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {
+                return s;
+            }
+            if (behind) {
+                sessions_->lane_only(*transports_.back());
+            }
         }
-        const bool goes_behind = automatic && row.automatic == TransportRow::Automatic::kBehind;
-        if (goes_behind && !pays_to_open_behind()) {
-            continue;
-        }
-        if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {
-            return s;
-        }
-        if (goes_behind) {
-            behind = transports_.back().get();
-        }
-    }
-    if (behind != nullptr) {
-        sessions_->lane_only(*behind);
     }
     if (transports_.size() < 2 && chosen.find("loopback") == std::string::npos) {   // which reaches nobody else
         LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());

@@ -47,7 +47,7 @@ std::span<const TransportRow> transport_table() noexcept
         {"shm", Automatic::kIfItOpens,
          [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<shm::ShmTransport>(e.settings, e.clock, e.log, e.stats, e.copy); }},
         {"eth", Automatic::kBehind, make<eth::EthTransport>},
-        {"udp", Automatic::kNo, make<udp::UdpTransport>},
+        {"udp", Automatic::kBehind, make<udp::UdpTransport>},
         {"tcp", Automatic::kYes, make<tcp::TcpTransport>},
     }};
     return kTable;
@@ -56,10 +56,7 @@ std::span<const TransportRow> transport_table() noexcept
 bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept
 {
     const std::string_view name = row.name;
-    if (is_automatic(setting)) {
-        return row.automatic != TransportRow::Automatic::kNo;
-    }
-    bool chosen = name == "loopback";
+    bool chosen = is_automatic(setting) || name == "loopback";
     while (!chosen && !setting.empty()) {
         chosen = take_word(setting) == name;
     }

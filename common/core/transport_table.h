@@ -26,9 +26,9 @@ struct TransportEnv {
 
 struct TransportRow {
     const char* name;   // in the setting transports
-    // Is it meant by "auto"? kIfItOpens: without it when it cannot be opened. kBehind: likewise, and tried behind the others, since its reach is a guess that
+    // In "auto", kIfItOpens: without it when it cannot be opened. kBehind: likewise, and opened and tried behind the others, since its reach is a guess that
     // takes seconds to prove wrong: the lane to a peer opens where it surely arrives, and moves here if that pays.
-    enum class Automatic : std::uint8_t { kNo, kYes, kIfItOpens, kBehind } automatic;
+    enum class Automatic : std::uint8_t { kYes, kIfItOpens, kBehind } automatic;
     std::unique_ptr<Transport> (*make)(const TransportEnv&);
 };
 

@@ -19,19 +19,19 @@ unsigned LaneChoice::add(const Line& expected) noexcept
 double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const noexcept
 {
     const auto size = static_cast<double>(bytes);
-    const Line& own = paths_[path].expected;
-    const unsigned wide = paths_[path].bulk;
-    if (wide < count_ && wide != path) {
-        const Line& other = paths_[wide].expected;
+    const Path& own = paths_[path];
+    const double here = alone_ns(own, size);
+    if (own.bulk < count_ && own.bulk != path) {
+        const Path& other = paths_[own.bulk];
         // The question and the answer. One that waits for a core does so wherever the lane is if the message is so long that it is asked for there, too; what
         // then goes with the announcement on a wide path covers the rest of the question.
         const bool always = bytes > config_.asked_beyond;
-        const double asked = 2 * own.fixed_ns + (always ? 0 : asking_waits_ns_);
-        if (always || asked + other.at(size) < own.at(size)) {
-            return asked + (alone ? other.at(size) : other.per_byte_ns * size);
+        const double asked = 2 * own.expected.fixed_ns + (always ? 0 : asking_waits_ns_);
+        if (always || asked + alone_ns(other, size) < here) {
+            return asked + (alone ? alone_ns(other, size) : other.expected.per_byte_ns * size);
         }
     }
-    return alone ? own.at(size) : own.per_byte_ns * size;
+    return alone ? here : own.expected.per_byte_ns * size;
 }
 
 bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept

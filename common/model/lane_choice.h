@@ -39,6 +39,8 @@ public:
     unsigned add(const Line& expected) noexcept;
     // It is another line now.
     void expect(unsigned path, const Line& expected) noexcept { paths_[path].expected = expected; }
+    // A message alone that is longer than `bytes` takes `ns` longer than that: it does not fit a frame.
+    void frame_holds(unsigned path, double bytes, double ns) noexcept { paths_[path].frame_bytes = bytes, paths_[path].more_frames_ns = ns; }
     // Long messages of a lane on `path` are announced there and go over `other` as bulk data, where that pays. kNone or `path`, as at first: they stay.
     void bulk_goes(unsigned path, unsigned other) noexcept { paths_[path].bulk = other; }
     // A question and its answer take so much longer than two messages: both sides wait for a core in between.
@@ -64,11 +66,18 @@ public:
 private:
     struct Path {
         Line expected;
+        double frame_bytes{0};
+        double more_frames_ns{0};
         unsigned bulk{kNone};
         double lost_ns{0};        // by not being on it
         unsigned failures{0};     // in a row
         TimePoint due{};          // when it may be tried (again)
     };
+
+    [[nodiscard]] static double alone_ns(const Path& path, double size) noexcept
+    {
+        return path.expected.at(size) + (size > path.frame_bytes ? path.more_frames_ns : 0);
+    }
 
     const Config config_;
     std::array<Path, kMost> paths_{};

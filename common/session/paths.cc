@@ -26,15 +26,26 @@ double waits_for_cores_ns(const SessionLayer::Config& config) noexcept
 {
     return 2 * static_cast<double>(config.core_wait().count());
 }
+
+const model::Line* profile_of(const SessionLayer::Config& config, const Port& port) noexcept
+{
+    const auto it = std::find_if(config.expected.begin(), config.expected.end(), [&port](const auto& e) { return e.first == port.caps().name; });
+    return it != config.expected.end() ? &it->second : nullptr;
+}
+
+// The line of a profile was laid through what longer messages take, too.
+double more_frames_ns(const SessionLayer::Config& config, const Port& port) noexcept
+{
+    return profile_of(config, port) != nullptr ? 0 : static_cast<double>(port.caps().more_frames.count());
+}
 }   // namespace
 
 // ---- which ways there are ----
 
 model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
-    const TransportCaps& caps = port.caps();
-    const auto it = std::find_if(config_.expected.begin(), config_.expected.end(), [&caps](const auto& e) { return e.first == caps.name; });
-    return it != config_.expected.end() ? it->second : model::Line{static_cast<double>(caps.latency.count()), port.transport().ns_per_byte()};
+    const model::Line* const known = profile_of(config_, port);
+    return known != nullptr ? *known : model::Line{static_cast<double>(port.caps().latency.count()), port.transport().ns_per_byte()};
 }
 
 model::Line SessionLayer::expected_of(const Session& s, const Port& port) const noexcept
@@ -131,7 +142,8 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     const model::Line here = expected_of(s, *lane);
     const model::Line there = expected_of(s, *bulk);
     const double gain = here.per_byte_ns - there.per_byte_ns;
-    const double worth = gain > 0 ? (here.fixed_ns + there.fixed_ns + waits_for_cores_ns(config_)) / gain : kNoLength;
+    const double asked = here.fixed_ns + there.fixed_ns + more_frames_ns(config_, *bulk) + waits_for_cores_ns(config_);
+    const double worth = gain > 0 ? asked / gain : kNoLength;
     return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;
 }
 
@@ -193,14 +205,16 @@ void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
     }
 }
 
-void SessionLayer::look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept
+// Returns what a frame of this link holds, as far as it was asked and knows; else 0.
+std::size_t SessionLayer::look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept
 {
     if (now < losses.next || link.phase != LinkState::Phase::kUp || link.port->caps().lost_frame == Nanos{0}) {
-        return;
+        return 0;
     }
     losses.next = now + Losses::kApart;
     const Transport::Losses seen = link.port->transport().losses(link.id);
     losses.rate.look(link.id.value, seen.frames, seen.again, seen.frame_bytes, now);
+    return seen.frame_bytes;
 }
 
 void SessionLayer::watch_lane(Session& s) noexcept
@@ -214,7 +228,10 @@ void SessionLayer::expect_lanes(Session& s) noexcept
 {
     LanePaths& p = *s.lane_paths_;
     const TimePoint now = clock_.now();
-    look_for_losses(s.links_[0], p.losses, now);
+    const std::size_t frame = look_for_losses(s.links_[0], p.losses, now);
+    if (const unsigned at = p.index_of(s.links_[0].port); frame != 0 && at != model::LaneChoice::kNone) {
+        p.frame_bytes[at] = frame;
+    }
     const model::LossRate* rate = &p.losses.rate;   // where long messages are sent, a lane with little to say learns it from them
     if (s.paths_ != nullptr && s.paths_->losses.rate.share(now) > rate->share(now)) {
         rate = &s.paths_->losses.rate;
@@ -226,6 +243,9 @@ void SessionLayer::expect_lanes(Session& s) noexcept
         p.losses_cost[i] = rate->cost(lost_ns, now);
         p.choice.expect(i, expected_of(s, *p.ports[i]));
         p.choice.bulk_goes(i, p.index_of(bulk_port(s, p.ports[i])));
+        if (p.frame_bytes[i] != 0) {
+            p.choice.frame_holds(i, static_cast<double>(p.frame_bytes[i]), more_frames_ns(config_, *p.ports[i]));
+        }
     }
 }
 

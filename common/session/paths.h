@@ -65,6 +65,7 @@ struct LanePaths {
     bool led_away{false};         // we moved it where it is, off the transports for bulk data: we see to it that it comes back
     Losses losses;
     std::array<model::Line, model::LaneChoice::kMost> losses_cost{};   // on each path, as of the last look
+    std::array<std::size_t, model::LaneChoice::kMost> frame_bytes{};    // of payload, where the lane has been and the transport knows; else 0
     Move move;
 };
 

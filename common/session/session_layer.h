@@ -241,7 +241,7 @@ private:
     void weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept LINNET_REQUIRES(s.lock);
     void watch_lane(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void expect_lanes(Session& s) noexcept LINNET_REQUIRES(s.lock);
-    static void look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept;
+    static std::size_t look_for_losses(const LinkState& link, Losses& losses, TimePoint now) noexcept;
     [[nodiscard]] model::Line expected_of(const Port& port) const noexcept;
     // With what losses add to it.
     [[nodiscard]] model::Line expected_of(const Session& s, const Port& port) const noexcept LINNET_REQUIRES(s.lock);

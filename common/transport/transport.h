@@ -48,6 +48,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     bool at_once{false};          // takes LanePacket::at_once, of up to kAtOnceMax bytes of payload
     bool told_of_death{false};    // the system says when the process of the other side is gone, and that nobody listens where it did
     Nanos lost_frame{0};          // prior: what a frame that the network loses costs those behind it
+    Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
 };
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded, and what of the payload was packed behind them; `payload` is the rest. Both

@@ -150,6 +150,12 @@ public:
         caps_.latency = latency;
         caps_.bytes_per_ns = bytes_per_ns;
     }
+    // Likewise, and losses() is asked what a frame holds.
+    void more_frames_take(Nanos more)
+    {
+        caps_.more_frames = more;
+        loses(0);
+    }
     void told_of_death(bool told) { caps_.told_of_death = told; }   // likewise
     // Of a thousand frames so many are lost from now on, each of which costs `lost_frame`; so says losses(), each time of a thousand more.
     void loses(unsigned of_a_thousand, Nanos lost_frame = std::chrono::milliseconds{2})

@@ -41,6 +41,8 @@ constexpr TransportCaps kCaps{
     .bytes_per_ns = 3.0,
     .told_of_death = true,
     .lost_frame = std::chrono::milliseconds{2},   // at one in a hundred; a tail that is lost costs 200 ms
+    // A receiver answers beyond one segment at once (RFC 9293, 3.8.6.3), and who reads the socket waits until that is on its way.
+    .more_frames = Nanos{3500},
 };
 
 }   // namespace

@@ -16,8 +16,8 @@ constexpr TransportCaps kPrior{
     .lane_packet_max = 0,   // filled in by FrameTransport
     .separate_bulk = true,
     .direct_links = false,
-    .latency = Nanos{6700},
-    .bytes_per_ns = 2.5,
+    .latency = Nanos{5700},
+    .bytes_per_ns = 2.0,
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;
@@ -123,6 +123,11 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         error = bind_at_port(where, port);
         error = error == 0 && port == 0 && !tcp_has_it_too(where, port_) ? EADDRINUSE : error;
         port += port != 0 || ++draws == kDraws ? 1 : 0;
+    }
+    if (error != 0 && given != 0) {
+        LINNET_LOG(log_, kInfo, "udp: port %u, at which this process is called over another transport, cannot be had: %s (errno %d)", given,
+                   errno_text(error), error);
+        return status_from_errno(error);
     }
     if (error != 0) {
         LINNET_LOG(log_, kError, "udp: cannot bind on interface %s, address %s, ports %u to %u: %s (errno %d); see the settings udp_port_min and udp_port_max",

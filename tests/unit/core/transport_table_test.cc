@@ -54,18 +54,17 @@ TEST(TransportTable, AutomaticSaysWhatMustOpen)
     using Automatic = TransportRow::Automatic;
     for (const TransportRow& row : transport_table()) {
         const std::string name = row.name;
-        const Automatic expected = name == "udp"   ? Automatic::kNo
-                                   : name == "eth" ? Automatic::kBehind
-                                   : name == "shm" ? Automatic::kIfItOpens
-                                                   : Automatic::kYes;
+        const Automatic expected = name == "udp" || name == "eth" ? Automatic::kBehind
+                                   : name == "shm"                ? Automatic::kIfItOpens
+                                                                  : Automatic::kYes;
         EXPECT_EQ(row.automatic, expected) << name;
     }
 }
 
-TEST(TransportChosen, AutoAndNothingMeanTheAutomaticOnes)
+TEST(TransportChosen, AutoAndNothingMeanAll)
 {
-    EXPECT_EQ(chosen("auto"), "loopback shm eth tcp");
-    EXPECT_EQ(chosen(""), "loopback shm eth tcp");
+    EXPECT_EQ(chosen("auto"), "loopback shm eth udp tcp");
+    EXPECT_EQ(chosen(""), "loopback shm eth udp tcp");
 }
 
 TEST(TransportChosen, ListMeansWhatItNamesAndLoopbackInAnyCase)

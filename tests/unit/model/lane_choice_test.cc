@@ -111,6 +111,16 @@ TEST_F(LaneChoiceTest, LongMessagesLeaveTheQuickPathForTheWideOne)
     EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, false), 2 * kQuick.fixed_ns + kWide.per_byte_ns * 65536);
 }
 
+TEST_F(LaneChoiceTest, MessageAloneThatOneFrameDoesNotHoldTakesLonger)
+{
+    choice.frame_holds(0, 1448, 3500);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(0, 1448, true), kWide.at(1448));
+    EXPECT_DOUBLE_EQ(choice.cost_ns(0, 1449, true), kWide.at(1449) + 3500);
+    EXPECT_DOUBLE_EQ(choice.cost_ns(0, 1449, false), kWide.per_byte_ns * 1449) << "in a row the answers are on their way beside it";
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 65536, true), 2 * kQuick.fixed_ns + kWide.at(65536) + 3500) << "as bulk data likewise";
+    EXPECT_DOUBLE_EQ(choice.cost_ns(1, 8000, true), kQuick.at(8000)) << "which so is worth a question from more bytes on";
+}
+
 TEST_F(LaneChoiceTest, LongMessagesStayWhereBulkDataDoes)
 {
     choice.bulk_goes(1, 1);

@@ -40,6 +40,26 @@ TEST_F(LanesAloneTest, BulkLinkOpensWhereTheLaneCameFrom)
     EXPECT_TRUE(lane_on_second());
 }
 
+// ---- frames ----
+
+// Between 1000 and 2000 bytes the first network, which is quicker up to there, needs a second frame.
+TEST_F(LanesTest, MessagesThatOneFrameDoesNotHoldGoWhereThatCostsLess)
+{
+    for (auto& t : second) {
+        t->expect(2500ns, 0.5);   // the first: 2 us, 1 byte per ns
+    }
+    pingpong(2000, 1000);
+    EXPECT_FALSE(lane_on_second());
+    a->transport.more_frames_take(4us);
+    b->transport.more_frames_take(4us);
+    pingpong(1000, 1000);
+    EXPECT_FALSE(lane_on_second());
+    pingpong(2000, 1000);
+    EXPECT_TRUE(lane_on_second());
+    pingpong(1000, 2000);
+    EXPECT_FALSE(lane_on_second()) << "what a frame holds is known while the lane is elsewhere";
+}
+
 // ---- losses ----
 
 // On the first network frames are lost, as its transport tells who sends. The second one is slower in all but that.
