@@ -22,8 +22,9 @@ constexpr std::size_t kFirstFragment = 32 * 1024;
 // Frames that a channel keeps for repetition, and that came too early. Touched from the end of a stack, so that only as many are in memory as are ever in use.
 constexpr std::size_t kTxFrames = 2048;
 constexpr std::size_t kRxFrames = 1024;
-// Lane frames to one acknowledgement of its own. A third of the window: it is a system call of the receiver's, and two more cover its way.
-constexpr std::uint32_t kAckEvery = flow::kLaneWindow / 3;
+// Lane frames to one acknowledgement of its own. Half of the window: it is a system call of the receiver's, for which the message waits that it comes amid,
+// and the other half covers its way.
+constexpr std::uint32_t kAckEvery = flow::kLaneWindow / 2;
 // A refused frame is offered again after this, when nobody polls.
 constexpr Nanos kRefusedPause = std::chrono::microseconds{100};
 constexpr Nanos kPublishGap = std::chrono::milliseconds{1};

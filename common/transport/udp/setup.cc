@@ -17,7 +17,7 @@ constexpr TransportCaps kPrior{
     .separate_bulk = true,
     .direct_links = false,
     .latency = Nanos{5700},
-    .bytes_per_ns = 2.0,
+    .bytes_per_ns = 2.2,
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;
