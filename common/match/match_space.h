@@ -40,7 +40,7 @@ public:
     [[nodiscard]] UnexpectedMessage* post(PostedReceive& r) noexcept
     {
         ++stats_.searches;
-        UnexpectedMessage* m = unexpected_.take(r.spec, rules_, stats_.examined);
+        UnexpectedMessage* const m = unexpected_.surely_empty() ? nullptr : unexpected_.take(r.spec, rules_, stats_.examined);
         if (m == nullptr) {
             posted_.push_back(r, rules_);
         }

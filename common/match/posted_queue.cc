@@ -14,7 +14,7 @@ constexpr std::size_t kFew = 2;
 
 // ---- a short queue ----
 
-bool PostedQueue::Short::push_back(PostedReceive& r) noexcept
+[[gnu::always_inline]] inline bool PostedQueue::Short::push_back(PostedReceive& r) noexcept
 {
     if (order_.size() != 0) {
         PostedReceive*& youngest = receives_[order_.slot(order_.size() - 1)];
@@ -29,15 +29,25 @@ bool PostedQueue::Short::push_back(PostedReceive& r) noexcept
     if (order_.full()) {
         return false;
     }
+    if (order_.size() == 1) {
+        fill_lanes(order_.slot(0), receives_[order_.slot(0)]->spec);
+    }
     const unsigned slot = order_.add();
-    source_.set(slot, r.spec.source.value);
-    source_care_.set(slot, r.spec.source == kAnySource ? 0 : UINT32_MAX);
-    bits_low_.set(slot, static_cast<std::uint32_t>(r.spec.bits));
-    bits_high_.set(slot, static_cast<std::uint32_t>(r.spec.bits >> 32));
-    care_low_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore));
-    care_high_.set(slot, static_cast<std::uint32_t>(~r.spec.ignore >> 32));
+    if (order_.size() != 1) {
+        fill_lanes(slot, r.spec);
+    }
     receives_[slot] = &r;
     return true;
+}
+
+void PostedQueue::Short::fill_lanes(unsigned slot, const MatchSpec& spec) noexcept
+{
+    source_.set(slot, spec.source.value);
+    source_care_.set(slot, spec.source == kAnySource ? 0 : UINT32_MAX);
+    bits_low_.set(slot, static_cast<std::uint32_t>(spec.bits));
+    bits_high_.set(slot, static_cast<std::uint32_t>(spec.bits >> 32));
+    care_low_.set(slot, static_cast<std::uint32_t>(~spec.ignore));
+    care_high_.set(slot, static_cast<std::uint32_t>(~spec.ignore >> 32));
 }
 
 // A receive that is left alone has no links, as one that always was.
@@ -48,37 +58,8 @@ void PostedQueue::Short::unlink_if_alone(PostedReceive& head) noexcept
     }
 }
 
-PostedReceive* PostedQueue::Short::pop_front(unsigned slot) noexcept
+PostedReceive* PostedQueue::Short::take_among(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept
 {
-    PostedReceive*& head = receives_[slot];
-    PostedReceive* const r = head;
-    if (ElementAccess::link(*r, kOrder).next == nullptr) {
-        order_.remove(slot);
-    } else {
-        chain_remove(head, *r, kOrder);
-        unlink_if_alone(*head);
-    }
-    return r;
-}
-
-PostedReceive* PostedQueue::Short::take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept
-{
-    if (order_.size() == 0) {
-        return nullptr;
-    }
-    if (order_.size() == 1) {   // most are
-        const unsigned slot = order_.slot(0);
-        ++examined;
-        PostedReceive* const r = receives_[slot];
-        if (!r->spec.accepts(source, bits)) {
-            return nullptr;
-        }
-        if (ElementAccess::link(*r, kOrder).next != nullptr) {
-            return pop_front(slot);
-        }
-        order_.remove_only(slot);
-        return r;
-    }
     const auto low = static_cast<std::uint32_t>(bits);
     const auto high = static_cast<std::uint32_t>(bits >> 32);
     const unsigned found = order_.used() & Lanes::zeros([&](unsigned h) {
@@ -263,11 +244,8 @@ void PostedQueue::push_back(PostedReceive& r, const Rules& rules) noexcept
     index.push_back(r, rules);
 }
 
-PostedReceive* PostedQueue::take(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept
+PostedReceive* PostedQueue::take_indexed(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept
 {
-    if (Short* few = std::get_if<Short>(&queue_); few != nullptr) {
-        return few->take(source, bits, examined);
-    }
     Index& index = *std::get_if<Index>(&queue_);
     PostedReceive* r = index.take(source, bits, rules, examined);
     to_short_when_few(index);

@@ -25,7 +25,11 @@ public:
     [[nodiscard]] std::size_t size() const noexcept;   // for tests: linear
     void push_back(PostedReceive& r, const Rules& rules) noexcept;
     // Removes and returns the oldest receive that accepts the message, or returns null.
-    PostedReceive* take(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept;
+    PostedReceive* take(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept
+    {
+        Short* const few = std::get_if<Short>(&queue_);
+        return few != nullptr ? few->take(source, bits, examined) : take_indexed(source, bits, rules, examined);
+    }
     // True when `r` was in the queue; now removed.
     bool remove(PostedReceive& r, const Rules& rules) noexcept;
     // Removes the receives that name exactly `source`, or all. In no particular order.
@@ -39,17 +43,41 @@ private:
         [[nodiscard]] std::size_t count() const noexcept;   // walks over all
         // False when all slots are taken, and `r` fits into none.
         [[nodiscard]] bool push_back(PostedReceive& r) noexcept;
-        PostedReceive* take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept;
+        PostedReceive* take(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept
+        {
+            if (order_.size() != 1) {
+                return order_.size() == 0 ? nullptr : take_among(source, bits, examined);
+            }
+            const unsigned slot = order_.slot(0);   // most are
+            ++examined;
+            return receives_[slot]->spec.accepts(source, bits) ? pop_front(slot) : nullptr;
+        }
         bool remove(PostedReceive& r) noexcept;
         DetachedList<PostedReceive> detach_source(PeerId source) noexcept;
         // The oldest of all, which leaves; null when there is none.
         PostedReceive* pop() noexcept;
 
     private:
-        [[nodiscard]] PostedReceive* pop_front(unsigned slot) noexcept;
+        [[nodiscard]] PostedReceive* pop_front(unsigned slot) noexcept
+        {
+            PostedReceive* const r = receives_[slot];
+            PostedReceive* const next = ElementAccess::link(*r, kOrder).next;
+            if (next == nullptr) {
+                order_.remove_any(slot);
+                return r;
+            }
+            ChainLink<PostedReceive>& heir = ElementAccess::link(*next, kOrder);
+            heir.prev = heir.next != nullptr ? ElementAccess::link(*r, kOrder).prev : nullptr;   // one that is left alone has no links, as if it always was
+            ElementAccess::link(*r, kOrder) = {};
+            receives_[slot] = next;
+            return r;
+        }
+        PostedReceive* take_among(PeerId source, std::uint64_t bits, std::uint64_t& examined) noexcept;
         static void unlink_if_alone(PostedReceive& head) noexcept;
+        void fill_lanes(unsigned slot, const MatchSpec& spec) noexcept;
 
-        Lanes source_, source_care_, bits_low_, bits_high_, care_low_, care_high_;   // care: the bits that are compared
+        // Of the receives in the slots, while there are two at least. care: the bits that are compared.
+        Lanes source_, source_care_, bits_low_, bits_high_, care_low_, care_high_;
         std::array<PostedReceive*, kShortQueue> receives_;   // by slot: one receive without links, or a chain of equals posted one behind the other
         SlotOrder order_;
     };
@@ -68,6 +96,7 @@ private:
         DetachedList<PostedReceive> detach_all() noexcept;
     };
 
+    PostedReceive* take_indexed(PeerId source, std::uint64_t bits, const Rules& rules, std::uint64_t& examined) noexcept;
     Index& to_index(const Rules& rules) noexcept;
     void to_short_when_few(Index& index) noexcept;
 

@@ -83,6 +83,7 @@ public:
         count_ = 0;
         used_ = 0;
     }
+    void remove_any(unsigned s) noexcept { count_ == 1 ? remove_only(s) : remove(s); }
     // The oldest of a non-empty set of used slots.
     [[nodiscard]] unsigned oldest(unsigned slots) const noexcept
     {

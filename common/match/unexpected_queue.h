@@ -25,6 +25,12 @@ namespace linnet::match {
 class UnexpectedQueue {
 public:
     [[nodiscard]] std::size_t size() const noexcept;
+    // There is none; false may be wrong.
+    [[nodiscard]] bool surely_empty() const noexcept
+    {
+        const Short* const few = std::get_if<Short>(&queue_);
+        return few != nullptr && few->order().size() == 0;
+    }
     void push_back(UnexpectedMessage& m, const Rules& rules) noexcept;
     // The oldest message that `spec` accepts, or null: find() leaves it in the queue, take() removes it.
     UnexpectedMessage* find(const MatchSpec& spec, const Rules& rules, std::uint64_t& examined) noexcept;
