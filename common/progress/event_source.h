@@ -27,6 +27,7 @@ public:
         kNever,     // it cannot, or has nowhere to look
         kNothing,   // nothing came
         kArrival,   // poll() will find it
+        kTaken,     // it was handled, as by poll()
     };
     [[nodiscard]] virtual Linger linger() noexcept { return Linger::kNever; }
 

@@ -44,6 +44,8 @@ public:
     static constexpr unsigned kHistory = 4;
     static constexpr int kSurelyShort = 5;
     static constexpr int kSurelyLong = 2;
+    static constexpr unsigned kUnseenMost = 15;   // together they take less than a microsecond, so the gap that is seen behind them is still a short one
+    static constexpr unsigned kWary = 256;        // calls: more than a program makes, as a rule, until it does the same again
 
     // The host leaves now with a call of this kind. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
@@ -62,21 +64,55 @@ public:
     }
     // Asked inside a call of this kind: what leaving() will say at its end.
     [[nodiscard]] bool will_leave(CallKind kind) const noexcept { return places_[next_place(place_.load(std::memory_order_relaxed), kind)].is_long(); }
+    // Asked inside a call of this kind. True: the gap before it and the one behind it were short for so long that the clock need not be read, and the call is
+    // told as left. Whether one of a row of such gaps was long is seen by returned(), but not which: then the next calls are looked at again.
+    [[nodiscard]] bool passes_unseen(CallKind kind) noexcept
+    {
+        const std::size_t before = place_.load(std::memory_order_relaxed);
+        const std::size_t next = next_place(before, kind);
+        if (left_.load(std::memory_order_relaxed) != 0 || !places_[before].is_calm() || !places_[next].is_calm()) {
+            return false;
+        }
+        const unsigned unseen = unseen_.load(std::memory_order_relaxed);
+        const unsigned wary = wary_.load(std::memory_order_relaxed);
+        if (unseen >= kUnseenMost || wary != 0) [[unlikely]] {
+            wary_.store(wary - (wary != 0 ? 1 : 0), std::memory_order_relaxed);
+            return false;
+        }
+        unseen_.store(unseen + 1, std::memory_order_relaxed);
+        place_.store(next, std::memory_order_relaxed);
+        return true;
+    }
     // It is back from the leave that was told last.
     void returned(bool after_long_gap) noexcept
     {
+        if (unseen_.load(std::memory_order_relaxed) != 0) {
+            unseen_.store(0, std::memory_order_relaxed);
+            if (after_long_gap) [[unlikely]] {
+                wary_.store(kWary, std::memory_order_relaxed);
+                return;
+            }
+        }
         if (const std::uint8_t left = left_.load(std::memory_order_relaxed); left != 0) {
             left_.store(0, std::memory_order_relaxed);
             static_cast<void>(leaving(static_cast<CallKind>(left - 1)));
         }
-        places_[place_.load(std::memory_order_relaxed)].learn(after_long_gap);
+        Place& place = places_[place_.load(std::memory_order_relaxed)];
+        if (after_long_gap || !place.is_calm()) [[unlikely]] {
+            place.learn(after_long_gap);
+        }
     }
 
 private:
     class Place {
     public:
+        // Short for so long that one more short gap teaches nothing: most of a program that polls. Implies !is_long().
+        [[nodiscard]] bool is_calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
         [[nodiscard]] bool is_long() const noexcept
         {
+            if (is_calm()) [[likely]] {
+                return false;
+            }
             const std::int8_t row = after_[history_.load(std::memory_order_relaxed)].load(std::memory_order_relaxed);
             return row >= kSurelyLong || (row > -kSurelyShort && weight_.load(std::memory_order_relaxed) != 0);
         }
@@ -89,10 +125,12 @@ private:
             after_[history].store(static_cast<std::int8_t>(next), std::memory_order_relaxed);
             weight_.store(long_gap ? kForget : static_cast<std::uint8_t>(weight - (weight != 0 ? 1 : 0)), std::memory_order_relaxed);
             history_.store(static_cast<std::uint8_t>((2 * history + (long_gap ? 1 : 0)) % kHistories), std::memory_order_relaxed);
+            calm_.store(!long_gap && history == 0 && weight <= 1 && next == -kSurelyShort, std::memory_order_relaxed);
         }
 
     private:
         static constexpr unsigned kHistories = 1u << kHistory;
+        std::atomic<bool> calm_{false};
         std::atomic<std::uint8_t> weight_{1};
         std::atomic<std::uint8_t> history_{0};   // the last gap in the lowest bit; 1: long
         std::array<std::atomic<std::int8_t>, kHistories> after_{};   // so many gaps in a row were long, or short if it is negative
@@ -116,6 +154,8 @@ private:
         return same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
     }
 
+    std::atomic<unsigned> unseen_{0};                 // calls that passed unseen since the last gap that was seen
+    std::atomic<unsigned> wary_{0};                   // calls that do not, though they might
     std::atomic<std::uint8_t> left_{0};               // a kind, plus one; 0: place_ is up to date
     std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
     std::array<Place, kCallKinds * kRow + 1> places_;

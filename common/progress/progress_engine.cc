@@ -244,8 +244,8 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
     }
     if (asked != nullptr) {
         events = asked->poll(each);
-        if (events == 0 && waits_since != 0 && linger(*asked, waits_since)) {
-            events = asked->poll(each);
+        if (events == 0 && waits_since != 0) {
+            events = linger(*asked, waits_since, each);
         }
         if (completed_ || here_) {
             ++favours_;
@@ -371,6 +371,43 @@ void ProgressEngine::peers_changed(int more) noexcept
 
 // ---- the host comes and goes ----
 
+// Learns from the gap.
+inline void ProgressEngine::came_back(Ticks now) noexcept
+{
+    const Ticks before = stamp_.load(std::memory_order_relaxed);
+    stamp_.store(now, std::memory_order_relaxed);
+    if ((before & 1) == 0) [[likely]] {
+        Ticks gap = now - before;
+        bool is_long = gap > arm_gap_;
+        if (is_long) [[unlikely]] {
+            gap = without_event_thread(gap);
+            is_long = gap > (crowd_.contended() ? arm_gap_ * kArmGapFactorWhenContended : arm_gap_);
+        }
+        last_gap_.store(gap, std::memory_order_relaxed);
+        gaps_.returned(is_long);
+    }
+    if (arm_request_.load(std::memory_order_relaxed)) [[unlikely]] {
+        arm_request_.store(false, std::memory_order_seq_cst);
+    }
+    if (fd_armed_.load(std::memory_order_relaxed)) [[unlikely]] {
+        fd_armed_.store(false, std::memory_order_seq_cst);
+    }
+}
+
+inline void ProgressEngine::goes(CallKind kind) noexcept
+{
+    event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    const bool open = open_work() > 0;
+    if (!open) {
+        gaps_.left(kind);
+    }
+    if (open && gaps_.leaving(kind)) [[unlikely]] {
+        arm();
+    } else if (arm_request_.load(std::memory_order_relaxed)) [[unlikely]] {
+        arm_request_.store(false, std::memory_order_seq_cst);
+    }
+}
+
 void ProgressEngine::enter() noexcept { came_back(read_ticks() | 1); }
 
 void ProgressEngine::leave(CallKind kind) noexcept
@@ -384,44 +421,12 @@ void ProgressEngine::leave(CallKind kind) noexcept
 
 void ProgressEngine::passed_by(CallKind kind) noexcept
 {
+    const bool called_for = arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed);
+    if (!called_for && gaps_.passes_unseen(kind)) {
+        return;   // reading the clock takes longer than the rest of a post
+    }
     came_back(read_ticks() & ~Ticks{1});
     goes(kind);
-}
-
-void ProgressEngine::came_back(Ticks now) noexcept
-{
-    const Ticks before = stamp_.load(std::memory_order_relaxed);
-    stamp_.store(now, std::memory_order_relaxed);
-    if ((before & 1) == 0) {
-        Ticks gap = now - before;
-        bool is_long = gap > arm_gap_;
-        if (is_long) {
-            gap = without_event_thread(gap);
-            is_long = gap > (crowd_.contended() ? arm_gap_ * kArmGapFactorWhenContended : arm_gap_);
-        }
-        last_gap_.store(gap, std::memory_order_relaxed);
-        gaps_.returned(is_long);
-    }
-    if (arm_request_.load(std::memory_order_relaxed)) {
-        arm_request_.store(false, std::memory_order_seq_cst);
-    }
-    if (fd_armed_.load(std::memory_order_relaxed)) {
-        fd_armed_.store(false, std::memory_order_seq_cst);
-    }
-}
-
-void ProgressEngine::goes(CallKind kind) noexcept
-{
-    event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    const bool open = open_work() > 0;
-    if (!open) {
-        gaps_.left(kind);
-    }
-    if (open && gaps_.leaving(kind)) {
-        arm();
-    } else if (arm_request_.load(std::memory_order_relaxed)) {
-        arm_request_.store(false, std::memory_order_seq_cst);
-    }
 }
 
 void ProgressEngine::arm() noexcept

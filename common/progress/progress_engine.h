@@ -217,7 +217,7 @@ private:
     void give_way() noexcept;
     void still_here() noexcept;
     [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
-    [[nodiscard]] bool linger(EventSource& source, Ticks since) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] unsigned linger(EventSource& source, Ticks since, unsigned each) noexcept LINNET_REQUIRES(token_);   // events
     [[nodiscard]] bool patient(Ticks now) const noexcept
     {
         return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
@@ -324,7 +324,7 @@ private:
     Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it
     unsigned ranks_per_core_{1}, cores_{1};                                  // on this host, as far as known; of this process; since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
-    Ticks row_stamp_ LINNET_GUARDED_BY(token_){0};                           // its last call
+    Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on
     std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
     std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then,
     std::uint32_t lost_runs_ LINNET_GUARDED_BY(token_){0};                   // and the event thread's runs

@@ -3,6 +3,7 @@
 // ProgressEngine: how the host's threads poll, lead, follow and sleep.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "progress/progress_engine.h"
 #include "sync/backoff.h"
@@ -130,9 +131,8 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {
-        host_spin_.restart(stamp_.load(std::memory_order_relaxed), spin_learned_);
-        sleep_length_.polled(true);
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
+        row_end_ = row_end_ == 0 ? row_stamp_ : row_end_;   // the rest is for the next row to do: nobody waits then
     } else if (waits && !config_.has_completions()) {
         switch (next_step_of_row(when == WhenIdle::kSleep)) {
             case Spin::Step::kPoll:
@@ -172,22 +172,30 @@ unsigned ProgressEngine::sleep_in_row(unsigned budget) noexcept
 
 // Where the last events came from the next one is due: a look there costs a few cycles, and a way over all sources, out to the host and in again a quarter
 // of a microsecond, in which an arrival goes unseen. For how long is learned: less with each look in vain, more with each arrival.
-bool ProgressEngine::linger(EventSource& source, Ticks since) noexcept
+unsigned ProgressEngine::linger(EventSource& source, Ticks since, unsigned each) noexcept
 {
     EventSource::Linger found = source.linger();
     for (Ticks now = since; found == EventSource::Linger::kNothing && now - since < linger_; found = source.linger()) {
         now = read_ticks();
         stamp_.store(now | 1, std::memory_order_relaxed);
     }
-    if (found != EventSource::Linger::kArrival) {
-        linger_ /= 2;
+    if (found == EventSource::Linger::kTaken) [[likely]] {
+        return 1;
     }
-    return found == EventSource::Linger::kArrival;
+    if (found == EventSource::Linger::kArrival) {
+        return source.poll(each);
+    }
+    linger_ /= 2;
+    return 0;
 }
 
 // The call was empty. Only calls back to back count: a host that computes between two tests has better things to do than to sleep.
 Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
 {
+    if (const Ticks end = std::exchange(row_end_, 0); end != 0) {
+        host_spin_.restart(end, spin_learned_);
+        sleep_length_.polled(true);
+    }
     const Ticks now = stamp_.load(std::memory_order_relaxed);
     const Ticks gap = now - row_stamp_;
     row_stamp_ = now;

@@ -49,6 +49,82 @@ TEST(GapPredictor, WhatNobodyAskedForIsLearnedAllTheSame)
     EXPECT_EQ(asked.leaving(CallKind::kPost), not_asked.leaving(CallKind::kPost));
 }
 
+TEST(GapPredictor, PlaceThatWasShortForLongLearnsOneLongGapAsAnyOther)
+{
+    for (const int shorts : {6, 7, 20, 1000}) {
+        GapPredictor gaps;
+        for (int i = 0; i < shorts; ++i) {
+            leave(gaps, CallKind::kEmpty, false);
+            leave(gaps, CallKind::kCompleted, false);
+        }
+        EXPECT_FALSE(gaps.will_leave(CallKind::kEmpty));
+        leave(gaps, CallKind::kEmpty, true);
+        leave(gaps, CallKind::kCompleted, false);
+        EXPECT_TRUE(gaps.will_leave(CallKind::kEmpty)) << shorts;
+        for (unsigned i = 0; i < GapPredictor::kForget; ++i) {
+            leave(gaps, CallKind::kEmpty, false);
+            leave(gaps, CallKind::kCompleted, false);
+        }
+        EXPECT_FALSE(gaps.will_leave(CallKind::kEmpty)) << shorts;
+    }
+}
+
+// Posts of which some may pass unseen, then a call that is seen. The gap behind post `at`, counted from 1, is long; 0: none. How many passed unseen.
+int row_of_posts(GapPredictor& gaps, int posts, int at)
+{
+    int unseen = 0;
+    bool long_gap = false;
+    for (int i = 1; i <= posts; ++i) {
+        if (gaps.passes_unseen(CallKind::kPost)) {
+            ++unseen;
+        } else {
+            gaps.returned(long_gap);
+            static_cast<void>(gaps.leaving(CallKind::kPost));
+            long_gap = false;
+        }
+        long_gap = long_gap || i == at;
+    }
+    gaps.returned(long_gap);
+    leave(gaps, CallKind::kCompleted, false);
+    static_cast<void>(gaps.leaving(CallKind::kCompleted));
+    return unseen;
+}
+
+TEST(GapPredictor, PostsPassUnseenOnceAllGapsAreShort)
+{
+    GapPredictor gaps;
+    EXPECT_EQ(row_of_posts(gaps, 8, 0), 0) << "nothing is known yet";
+    int unseen = 0;
+    for (int i = 0; i < 20; ++i) {
+        unseen = row_of_posts(gaps, 8, 0);
+    }
+    EXPECT_EQ(unseen, 8);
+    EXPECT_EQ(row_of_posts(gaps, 30, 0), 8) << "later places are new";
+    for (int i = 0; i < 20; ++i) {
+        unseen = row_of_posts(gaps, 64, 0);
+    }
+    EXPECT_EQ(unseen, 60) << "one in sixteen is looked at";
+}
+
+TEST(GapPredictor, LongGapAmongPostsUnseenIsFoundAndLearnedWhereItIs)
+{
+    GapPredictor gaps;
+    for (int i = 0; i < 20; ++i) {
+        row_of_posts(gaps, 8, 0);
+    }
+    EXPECT_EQ(row_of_posts(gaps, 8, 3), 8) << "it could not be foreseen";
+    EXPECT_EQ(row_of_posts(gaps, 8, 3), 0) << "the gaps are looked at again";
+    row_of_posts(gaps, 8, 3);
+    for (int i = 0; i < 100; ++i) {
+        for (int post = 1; post <= 8; ++post) {
+            ASSERT_FALSE(post == 3 && gaps.passes_unseen(CallKind::kPost)) << "no more while it comes again and again";
+            ASSERT_EQ(gaps.leaving(CallKind::kPost), post == 3) << i << ' ' << post;
+            gaps.returned(post == 3);
+        }
+        leave(gaps, CallKind::kCompleted, false);
+    }
+}
+
 TEST(GapPredictor, WhatWillBeSaidAtTheEndOfACallIsKnownInsideOfIt)
 {
     GapPredictor gaps;
