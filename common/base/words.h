@@ -7,9 +7,11 @@
 // Threads: any. Blocking: never. Cannot fail.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace linnet {
 
@@ -44,22 +46,51 @@ inline void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) 
         copy_word(to + 2 * kWord, from + 2 * kWord);
         copy_word(to + 3 * kWord, from + 3 * kWord);
     }
-    if (bytes >= 2 * kWord) {
+    for (; bytes >= kWord; bytes -= kWord, to += kWord, from += kWord) {
         copy_word(to, from);
-        copy_word(to + kWord, from + kWord);
-        bytes -= 2 * kWord;
-        to += 2 * kWord;
-        from += 2 * kWord;
-    }
-    if (bytes >= kWord) {
-        copy_word(to, from);
-        bytes -= kWord;
-        to += kWord;
-        from += kWord;
     }
     for (std::size_t i = 0; i < bytes; ++i) {
         to[i] = from[i];
     }
+}
+
+// The same up to kFewBytes, which need not be read in words at once: no loop, and two pieces may overlap.
+inline constexpr std::size_t kFewBytes = 64;
+namespace detail {
+template <std::size_t kPiece>
+inline void copy_ends(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
+{
+    std::array<std::byte, kPiece> first;
+    std::array<std::byte, kPiece> last;
+    std::memcpy(&first, from, kPiece);
+    std::memcpy(&last, from + bytes - kPiece, kPiece);
+    std::memcpy(to, &first, kPiece);
+    std::memcpy(to + bytes - kPiece, &last, kPiece);
+}
+}   // namespace detail
+inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
+{
+    if (bytes > 32) {
+        detail::copy_ends<32>(to, from, bytes);
+    } else if (bytes > 16) {
+        detail::copy_ends<16>(to, from, bytes);
+    } else if (bytes >= 8) {
+        detail::copy_ends<8>(to, from, bytes);
+    } else if (bytes >= 4) {
+        detail::copy_ends<4>(to, from, bytes);
+    } else if (bytes >= 2) {
+        detail::copy_ends<2>(to, from, bytes);
+    } else if (bytes != 0) {
+        *to = *from;
+    }
+}
+
+// So many words, without a loop.
+template <std::size_t kWords>
+inline void copy_all_words(std::byte* to, const std::byte* from) noexcept
+{
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (copy_word(to + I * sizeof(std::uint64_t), from + I * sizeof(std::uint64_t)), ...); }(
+        std::make_index_sequence<kWords>{});
 }
 
 }   // namespace linnet

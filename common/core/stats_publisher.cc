@@ -70,8 +70,8 @@ void StatsPublisher::publish(TimePoint now) noexcept
         rows[n].via = v.via;
         rows[n].tx_messages = s->sent.messages();
         rows[n].tx_bytes = s->sent.bytes.load(std::memory_order_relaxed);
-        rows[n].rx_messages = s->rx_messages;
-        rows[n].rx_bytes = s->rx_bytes;
+        rows[n].rx_messages = s->rx_messages.load(std::memory_order_relaxed);
+        rows[n].rx_bytes = s->rx_bytes.load(std::memory_order_relaxed);
         rows[n].silent = now - heard.at;
         ++n;
     }

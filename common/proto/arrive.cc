@@ -10,9 +10,6 @@
 namespace linnet::proto {
 
 namespace {
-// Payload of an unexpected message up to this size is copied under its space's lock; beyond it the lock is let go meanwhile.
-constexpr std::size_t kCopyUnderLock = 1024;
-
 template <class T>
 T load(std::span<const std::byte> from) noexcept
 {
@@ -22,31 +19,17 @@ T load(std::span<const std::byte> from) noexcept
 }
 }   // namespace
 
-void Proto::on_message(session::Session& s, std::span<const std::byte> packet) noexcept
-{
-    Peer& peer = peer_of(s);
-    const wire::PacketHead& head = wire::head_of(packet);
-    const std::span<const std::byte> body = packet.subspan(sizeof head);
-    const auto& header = *reinterpret_cast<const wire::RtsHeader*>(body.data());
-    if (head.kind == wire::PacketKind::kEager) [[likely]] {
-        const std::span<const std::byte> payload = body.subspan(sizeof(wire::TagHeader));
-        const Arrival a{head, header, payload.size()};
-        if (payload.size() <= kCopyUnderLock) [[likely]] {
-            arrive_short(peer, a, payload);
-        } else {
-            arrive_tagged(peer, a, payload);
-        }
-        return;
-    }
-    other_message(peer, packet);
-}
-
 void Proto::other_message(Peer& peer, std::span<const std::byte> packet) noexcept
 {
     const wire::PacketHead& head = wire::head_of(packet);
     const std::span<const std::byte> body = packet.subspan(sizeof head);
     const auto& header = *reinterpret_cast<const wire::RtsHeader*>(body.data());
     switch (head.kind) {
+        case wire::PacketKind::kEager: {
+            const std::span<const std::byte> payload = body.subspan(sizeof(wire::TagHeader));
+            arrive_tagged(peer, {head, header, payload.size()}, payload);
+            return;
+        }
         case wire::PacketKind::kRts: {
             const Arrival a{head, header, body.size() - sizeof(wire::RtsHeader)};
             if (a.payload_bytes > a.rts.length.get()) {
@@ -92,7 +75,6 @@ void Proto::other_message(Peer& peer, std::span<const std::byte> packet) noexcep
             return;
         }
         case wire::PacketKind::kNone:
-        case wire::PacketKind::kEager:
         case wire::PacketKind::kAck:
         case wire::PacketKind::kGoodbye:
         case wire::PacketKind::kBulkData: return;
@@ -103,9 +85,14 @@ void Proto::other_message(Peer& peer, std::span<const std::byte> packet) noexcep
 // taken and freed it already; without, it is marked as arriving. Both null: no memory, and the peer has been given up.
 RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept
 {
-    Space* const space = admit(peer, a);
+    const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
+    const std::uint64_t length = rendezvous ? a.rts.length.get() : a.payload_bytes;
+    Space* const space = admit(peer, a, length);
     if (space == nullptr) {
         return nullptr;
+    }
+    if (rendezvous) {
+        counters_.add(Counter::kRndvReceived);
     }
     {
         SpinLockGuard guard{space->lock};
@@ -113,7 +100,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         if (p != nullptr) {
             auto& r = static_cast<RecvRequest&>(*p);
             r.peer = &peer;
-            fill_result(r.result, peer, a);
+            fill_result(r.result, peer, a, length);
             return &r;
         }
         u = queue_unexpected(peer, *space, a, here);

@@ -15,14 +15,15 @@ namespace linnet::proto {
 // A few bytes are most of what travels.
 inline void copy_short(std::byte* to, std::span<const std::byte> from) noexcept
 {
-    constexpr std::size_t kFew = 64;
-    if (from.size() <= kFew) [[likely]] {
-        copy_words(to, from.data(), from.size());
+    if (from.size() <= kFewBytes) [[likely]] {
+        copy_few(to, from.data(), from.size());
     } else {
         std::memcpy(to, from.data(), from.size());
     }
 }
 
+// Payload of an unexpected message up to this size is copied under its space's lock; beyond it the lock is let go meanwhile.
+inline constexpr std::size_t kCopyUnderLock = 1024;
 inline constexpr std::uint32_t kFirstCredit = 64 * 1024;   // the least of the setting eager_credit
 
 // Credit bounds what the receiver must hold for messages that it has not matched.
@@ -65,24 +66,18 @@ inline bool Proto::take_credit(Peer& peer, std::size_t bytes) noexcept
 // A message of the peer's has come, or is announced: `bytes` of its user.
 inline void Proto::count_arrival(Peer& peer, std::uint64_t bytes) noexcept
 {
-    ++peer.rx_messages;
-    peer.rx_bytes += bytes;
-    counters_.add(Counter::kRxMessages, 1);
-    counters_.add(Counter::kRxBytes, bytes);
+    SendTally::add(peer.rx_messages);
+    SendTally::add(peer.rx_bytes, bytes);
     layer_->message_came(peer, bytes);
 }
 
-// A tagged message is counted, and goes to its space. Null: the peer has been given up.
-inline Space* Proto::admit(Peer& peer, const Arrival& a) noexcept
+// A tagged message, `length` bytes in all, is counted, and goes to its space. Null: the peer has been given up.
+inline Space* Proto::admit(Peer& peer, const Arrival& a, std::uint64_t length) noexcept
 {
     if (!take_credit(peer, a.payload_bytes)) [[unlikely]] {
         return nullptr;
     }
-    const bool rendezvous = a.head.kind == wire::PacketKind::kRts;
-    count_arrival(peer, rendezvous ? a.rts.length.get() : a.payload_bytes);
-    if (rendezvous) {
-        counters_.add(Counter::kRndvReceived);
-    }
+    count_arrival(peer, length);
     Space* const space = spaces_.get(a.rts.tag.space.get());
     if (space == nullptr) [[unlikely]] {
         protocol_error(peer, "it uses more match spaces than memory allows");
@@ -90,14 +85,14 @@ inline Space* Proto::admit(Peer& peer, const Arrival& a) noexcept
     return space;
 }
 
-inline void Proto::fill_result(ResultRecord& to, const Peer& peer, const Arrival& a) noexcept
+inline void Proto::fill_result(ResultRecord& to, const Peer& peer, const Arrival& a, std::uint64_t length) noexcept
 {
     to.peer = peer.id;
     to.peer_added = peer.added.load(std::memory_order_relaxed);
     to.bits = a.rts.tag.match_bits.get();
     to.immediate = a.rts.tag.immediate.get();
     to.has_immediate = (a.head.flags.get() & wire::flag::kImmediate) != 0;
-    to.length = a.head.kind == wire::PacketKind::kRts ? a.rts.length.get() : a.payload_bytes;
+    to.length = length;
 }
 
 // Eager bytes were consumed by the token holder: the small ones are put together, since an exchange with other threads' for each message would cost as
@@ -110,6 +105,25 @@ inline void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
         const std::uint32_t held = peer.credit_held;
         peer.credit_held = 0;
         give_credit(peer, held);
+    }
+}
+
+// The end of a request of the host's, by the token holder. What a thread completes that is itself inside progress goes straight to it.
+inline void Proto::complete_here(Request& r, Status status) noexcept
+{
+    engine_.token().assert_held();
+    r.result.status = status;
+    if (status != Status::kOk) [[unlikely]] {
+        count_failure(status);
+    }
+    engine_.work_closed_here();
+    Collector* const c = collected_by_;
+    if (c != nullptr && &c->proto_ == this && engine_.completed_here()) [[likely]] {
+        c->add(r);
+        counters_.add(Counter::kCompletions);
+    } else {
+        completions_.push(r);
+        engine_.completed();
     }
 }
 

@@ -114,8 +114,8 @@ public:
     IntrusiveList<Unexpected, ListLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
 
     // ---- token holder ----
-    std::uint64_t rx_messages{0};       // arrived, and the bytes of the user in them
-    std::uint64_t rx_bytes{0};
+    SendTally::Count rx_messages{0};    // arrived, and the bytes of the user in them; read by any thread
+    SendTally::Count rx_bytes{0};
     std::uint32_t credit_held{0};       // consumed, and not yet in credit_grant: less than a kilobyte
     std::uint32_t eager_received{0};    // bytes that came in on credit, modulo 2^32; never past credit_grant
     // the message that is being read now

@@ -11,10 +11,7 @@
 
 namespace linnet::proto {
 
-namespace {
-// Of this thread. In the static block of each thread's storage, where access is one instruction: the library is never unloaded.
-[[gnu::tls_model("initial-exec")]] thread_local Proto::Collector* collected_by = nullptr;
-}   // namespace
+constinit thread_local Proto::Collector* Proto::collected_by_ = nullptr;
 
 Proto::Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept
     : config_{config}, engine_{engine}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, spaces_{config.wild_mask, config.seed}
@@ -181,42 +178,17 @@ void Proto::count_failure(Status status) noexcept
     }
 }
 
-// The same for the token holder, and for a request of the host.
-void Proto::complete_here(Request& r, Status status) noexcept
-{
-    engine_.token().assert_held();
-    r.result.status = status;
-    if (status != Status::kOk) [[unlikely]] {
-        count_failure(status);
-    }
-    engine_.work_closed_here();
-    Collector* const c = collected_by;
-    if (c == nullptr || &c->proto_ != this || !engine_.completed_here()) {
-        completions_.push(r);
-        engine_.completed();
-        return;
-    }
-    r.next = nullptr;
-    if (c->first_ == nullptr) {
-        c->first_ = &r;
-    } else {
-        c->last_->next = &r;
-    }
-    c->last_ = &r;
-    counters_.add(Counter::kCompletions);
-}
-
 Proto::Collector::Collector(Proto& proto) noexcept
-    : proto_{proto}, outer_{collected_by}, used_{outer_ != nullptr && &outer_->proto_ == &proto ? outer_ : this}
+    : proto_{proto}, outer_{collected_by_}, used_{outer_ != nullptr && &outer_->proto_ == &proto ? outer_ : this}
 {
-    collected_by = used_;
+    collected_by_ = used_;
 }
 
 // What the host did not take goes to whoever comes next.
 Proto::Collector::~Collector()
 {
     if (used_ == this) {
-        collected_by = outer_;
+        collected_by_ = outer_;
         while (Completion* const c = next()) {
             proto_.completions_.push(*c);
             proto_.engine_.completed();
@@ -282,8 +254,11 @@ std::uint64_t Proto::counted(Counter id) const noexcept
     if (id == Counter::kCompletions) {
         return handed_out_.load(std::memory_order_relaxed);
     }
-    const auto pick = [id](const SendTally& t) noexcept -> std::array<const SendTally::Count*, 4> {
+    const auto pick = [id](const Peer& peer) noexcept -> std::array<const SendTally::Count*, 4> {
+        const SendTally& t = peer.sent;
         switch (id) {
+            case Counter::kRxMessages: return {&peer.rx_messages};
+            case Counter::kRxBytes: return {&peer.rx_bytes};
             case Counter::kTxMessages: return {&t.eager, &t.rndv, &t.active, &t.one_sided};
             case Counter::kTxBytes: return {&t.bytes};
             case Counter::kEagerSent: return {&t.eager};
@@ -297,7 +272,7 @@ std::uint64_t Proto::counted(Counter id) const noexcept
     };
     std::uint64_t sum = 0;
     for (std::uint32_t i = 0; i < layer_->peers(); ++i) {
-        const auto counts = pick(static_cast<const Peer*>(layer_->find(PeerId{i}))->sent);
+        const auto counts = pick(*static_cast<const Peer*>(layer_->find(PeerId{i})));
         if (counts[0] == nullptr) {
             break;   // not one of ours
         }

@@ -135,20 +135,29 @@ public:
         [[nodiscard]] bool empty() const noexcept { return used_->first_ == nullptr; }
         [[nodiscard]] Completion* next() noexcept
         {
-            Completion* const c = used_->first_;
+            MpscLink* const c = used_->first_;
             if (c != nullptr) {
-                used_->first_ = static_cast<Completion*>(c->next);
+                used_->first_ = c->next;
+                if (c->next == nullptr) {
+                    used_->end_ = &used_->first_;
+                }
             }
-            return c;
+            return static_cast<Completion*>(c);
         }
 
     private:
         friend class Proto;
+        void add(Completion& c) noexcept
+        {
+            c.next = nullptr;
+            *end_ = &c;
+            end_ = &c.next;
+        }
         Proto& proto_;
         Collector* const outer_;   // of another context, or null
         Collector* const used_;    // this one, or the outermost of this context
-        Completion* first_{nullptr};
-        Completion* last_{nullptr};
+        MpscLink* first_{nullptr};
+        MpscLink** end_{&first_};
     };
     // The next finished thing, or null. An ActiveEvent or RemoteEvent goes back by its release function after its handler ran, a Region by regions().take().
     [[nodiscard]] Completion* next_completion() noexcept;
@@ -235,10 +244,10 @@ private:
         std::size_t payload_bytes;
     };
     void count_arrival(Peer& peer, std::uint64_t bytes) noexcept;
-    Space* admit(Peer& peer, const Arrival& a) noexcept;
-    static void fill_result(ResultRecord& to, const Peer& peer, const Arrival& a) noexcept;
+    Space* admit(Peer& peer, const Arrival& a, std::uint64_t length) noexcept;
+    static void fill_result(ResultRecord& to, const Peer& peer, const Arrival& a, std::uint64_t length) noexcept;
     Unexpected* queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);
-    void arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
+    void arrive_short(Peer& peer, const Arrival& a, const std::byte* payload) noexcept;
     void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
     void tell_matched(Peer& peer, const Arrival& a) noexcept;
     RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;
@@ -290,6 +299,9 @@ private:
     Status send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot) noexcept LINNET_REQUIRES(peer.lock);
     void arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<const std::byte> payload) noexcept;
     Landing atomic_begins(Peer& peer, const wire::AtomicHeader& h, std::size_t payload_bytes) noexcept;
+
+    // Of this thread. In the static block of each thread's storage, where access is one instruction: the library is never unloaded.
+    [[gnu::tls_model("initial-exec")]] static constinit thread_local Collector* collected_by_;
 
     static Peer& peer_of(session::Session& s) noexcept { return static_cast<Peer&>(s); }
 

@@ -15,13 +15,14 @@ bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std
 {
     constexpr std::size_t kHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
     static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kShort);
-    const bool beside_head = payload.size() <= TxBlock::kSmall - sizeof(TxBlock) - kHead;
+    static_assert(sizeof(TxBlock) + NextWrite::kPlaceBytes <= TxBlock::kSmall);   // as send_now() wants it
+    const bool beside_head = kHead + payload.size() <= NextWrite::kPlaceBytes;
     session::SessionLayer::about_to_send(peer, kHead + payload.size(), payload.size());
     MutexLock guard{peer.lock};
     if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) [[unlikely]] {
         return false;
     }
-    TxBlock* const b = acquire_short(peer, beside_head ? TxBlock::kSmall : TxBlock::kShort);
+    TxBlock* const b = acquire_short(peer, sizeof(TxBlock) + kHead + payload.size() <= TxBlock::kSmall ? TxBlock::kSmall : TxBlock::kShort);
     if (b == nullptr) [[unlikely]] {
         peer.eager_used -= static_cast<std::uint32_t>(payload.size());
         return false;
@@ -46,10 +47,22 @@ bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std
     return true;
 }
 
-// An eager message that is here whole. Its payload is copied under the lock of its space only if it must wait for its receive.
-void Proto::arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept
+void Proto::on_message(session::Session& s, std::span<const std::byte> packet) noexcept
 {
-    Space* const space = admit(peer, a);
+    constexpr std::size_t kHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
+    const wire::PacketHead& head = wire::head_of(packet);
+    if (head.kind == wire::PacketKind::kEager && packet.size() - kHead <= kCopyUnderLock) [[likely]] {
+        const auto& header = *reinterpret_cast<const wire::RtsHeader*>(packet.data() + sizeof head);
+        arrive_short(peer_of(s), {head, header, packet.size() - kHead}, packet.data() + kHead);
+    } else {
+        other_message(peer_of(s), packet);
+    }
+}
+
+// An eager message that is here whole. Its payload is copied under the lock of its space only if it must wait for its receive.
+inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* payload) noexcept
+{
+    Space* const space = admit(peer, a, a.payload_bytes);
     if (space == nullptr) [[unlikely]] {
         return;
     }
@@ -59,7 +72,7 @@ void Proto::arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte
         SpinLockGuard guard{space->lock};
         p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
         if (p == nullptr) [[unlikely]] {
-            queued = queue_unexpected(peer, *space, a, payload.data()) != nullptr;
+            queued = queue_unexpected(peer, *space, a, payload) != nullptr;
         }
     }
     if (p == nullptr) [[unlikely]] {
@@ -70,18 +83,18 @@ void Proto::arrive_short(Peer& peer, const Arrival& a, std::span<const std::byte
         return;
     }
     auto& r = static_cast<RecvRequest&>(*p);
-    fill_result(r.result, peer, a);
-    const std::span<const std::byte> here = payload.first(std::min<std::uint64_t>(payload.size(), r.data.length));
+    fill_result(r.result, peer, a, a.payload_bytes);
+    const std::span<const std::byte> here{payload, std::min<std::size_t>(a.payload_bytes, r.data.length)};
     if (r.data.contiguous()) [[likely]] {
         copy_short(r.data.base, here);
     } else {
         r.data.scatter(0, here);
     }
-    give_credit_here(peer, payload.size());
+    give_credit_here(peer, a.payload_bytes);
     if ((a.head.flags.get() & wire::flag::kSync) != 0) [[unlikely]] {
         tell_matched(peer, a);
     }
-    complete_here(r, payload.size() > r.data.length ? Status::kTruncated : Status::kOk);
+    complete_here(r, a.payload_bytes > r.data.length ? Status::kTruncated : Status::kOk);
 }
 
 }   // namespace linnet::proto

@@ -297,7 +297,7 @@ void SessionLayer::out_of_turn(Session& s, std::uint32_t number, std::uint32_t e
 }
 
 // The fields that every head carries. True when the message is the next one and shall be delivered.
-inline bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
+[[gnu::always_inline]] inline bool SessionLayer::accept_number(Session& s, const wire::PacketHead& head) noexcept
 {
     ++s.heard_;
     next_turn();
@@ -339,7 +339,7 @@ void SessionLayer::acknowledge_later(Session& s) noexcept
 }
 
 // The message `head` is here whole: count it, and see to it that it is acknowledged.
-inline void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
+[[gnu::always_inline]] inline void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
 {
     const std::uint32_t number = head.number.get();
     s.received_.store(number, std::memory_order_relaxed);
@@ -365,9 +365,7 @@ bool SessionLayer::resumes(const Session& s, const wire::PacketHead& head) const
     return head.kind == s.landing_head_.kind && head.body_bytes.get() == s.landing_head_.body_bytes.get();
 }
 
-void Port::on_packet(LinkId, PeerId peer, std::span<const std::byte> packet) noexcept { layer_.on_packet(*layer_.find(peer), packet); }
-
-void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noexcept
+inline void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noexcept
 {
     const wire::PacketHead& head = wire::head_of(packet);
     if (!accept_number(s, head)) {
@@ -386,6 +384,8 @@ void SessionLayer::on_packet(Session& s, std::span<const std::byte> packet) noex
     }
     sink_.on_message(s, packet);
 }
+
+void Port::on_packet(LinkId, PeerId peer, std::span<const std::byte> packet) noexcept { layer_.on_packet(*layer_.find(peer), packet); }
 
 // The link broke in mid-payload last time; now the message came in one piece.
 void SessionLayer::resumed_whole(Session& s, std::span<const std::byte> packet) noexcept

@@ -36,6 +36,8 @@ public:
             word.fetch_or(bit, std::memory_order_seq_cst);
         }
     }
+    // False, after work was made that the owner finds by itself: nobody needs to wake it.
+    [[nodiscard]] bool asleep() const noexcept { return asleep_.load(std::memory_order_seq_cst) != 0; }
     // Work was made, and set() called where the owner does not look by itself. True: wake it; nobody else will.
     [[nodiscard]] bool must_wake() noexcept { return asleep_.load(std::memory_order_seq_cst) != 0 && asleep_.exchange(0, std::memory_order_seq_cst) != 0; }
 

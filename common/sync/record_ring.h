@@ -10,7 +10,7 @@
 // Blocking     Never. Cannot fail, except that a side which finds nonsense says so (kBroken) and touches nothing.
 //
 // Proof. Slot i of position p is free, written, read, and free again for p + kRingSlots. Positions are modulo 2^32 and kRingSlots divides that.
-//   (W) Slot::word release in put()      pairs with  (R) acquire in peek(): a reader that sees sequence p + 1 sees the record's bytes.
+//   (W) Slot::word release in complete()      pairs with  (R) acquire in peek(): a reader that sees sequence p + 1 sees the record's bytes.
 //   (F) Control::freed release in publish()  pairs with  (G) acquire in refresh(): a writer that uses a slot or bytes again does so after they were read.
 //       It uses a position only if it lies within the capacity beyond `freed`, so an old lap's word p + 1 - kRingSlots is never overwritten unread.
 //   No word is cleared: sequence p + 1 differs from those of all laps but one in 2^25, and slots, unlike bytes, hold a word at a fixed place, so that no
@@ -40,6 +40,7 @@ namespace linnet {
 inline constexpr std::uint32_t kRingSlots = 128;
 inline constexpr std::size_t kSlotBytes = 128;
 inline constexpr std::size_t kInlineBytes = kSlotBytes - sizeof(std::uint64_t);
+inline constexpr std::size_t kFirstLineBytes = kCacheLine - sizeof(std::uint64_t);
 
 struct RingSlot {   // shared
     alignas(kSlotBytes) std::atomic<std::uint64_t> word{0};   // sequence << 32 | kind << 28 | inline bytes << 20 | data bytes
@@ -101,27 +102,23 @@ public:
             std::memcpy(view_.data.data() + (data_ & (capacity_ - 1)), data.data(), data.size());
             data_ += rounded;
         }
-        ++slot_;
-        const std::uint64_t word = static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20 |
-                                   static_cast<std::uint32_t>(data.size());
-        slot.word.store(word, std::memory_order_seq_cst);                // (W)
-        fetch_to_write(&view_.slots[slot_ % kRingSlots]);                // the reader has its line
+        complete(slot, kind, head.size() + tail.size(), data.size());
         return Put::kDone;
     }
 
-    // A record without data, which is most of them: `head` and then `tail` in place, together at most kInlineBytes.
-    [[nodiscard]] Put put_inline(std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail) noexcept
+    // A record of `bytes`, at most kInlineBytes, and no data, which is most of them. Whole lines are copied: `from` can be read up to the end of the last.
+    [[nodiscard]] Put put_inline(std::uint32_t kind, const std::byte* from, std::size_t bytes) noexcept
     {
-        if (slot_ - freed_slots_ >= kRingSlots) {
-            return put(kind, head, tail, {});
+        if (slot_ - freed_slots_ >= kRingSlots) [[unlikely]] {
+            return put(kind, {from, bytes}, {}, {});
         }
         RingSlot& slot = view_.slots[slot_ % kRingSlots];
-        copy_words(slot.bytes.data(), head.data(), head.size());   // whose words were written just now
-        copy_words(slot.bytes.data() + head.size(), tail.data(), tail.size());
-        ++slot_;
-        slot.word.store(static_cast<std::uint64_t>(slot_) << 32 | kind << 28 | static_cast<std::uint32_t>(head.size() + tail.size()) << 20,
-                        std::memory_order_seq_cst);                      // (W)
-        fetch_to_write(&view_.slots[slot_ % kRingSlots]);                // the reader has its line
+        if (bytes <= kFirstLineBytes) [[likely]] {   // whose words were written just now
+            copy_all_words<kFirstLineBytes / sizeof(std::uint64_t)>(slot.bytes.data(), from);
+        } else {
+            copy_all_words<kInlineBytes / sizeof(std::uint64_t)>(slot.bytes.data(), from);
+        }
+        complete(slot, kind, bytes, 0);
         return Put::kDone;
     }
 
@@ -162,6 +159,16 @@ public:
     [[nodiscard]] bool sane() const noexcept { return slot_ - freed_slots_ <= kRingSlots && data_ - freed_data_ <= capacity_; }
 
 private:
+    // Its bytes are in `slot`.
+    void complete(RingSlot& slot, std::uint32_t kind, std::size_t bytes, std::size_t data_bytes) noexcept
+    {
+        const std::uint32_t position = slot_ + 1;
+        slot_ = position;
+        const std::uint64_t word = static_cast<std::uint64_t>(position) << 32 | kind << 28 | static_cast<std::uint32_t>(bytes) << 20 |
+                                   static_cast<std::uint32_t>(data_bytes);
+        slot.word.store(word, std::memory_order_seq_cst);                // (W)
+        fetch_to_write(&view_.slots[position % kRingSlots]);             // the reader has its line
+    }
     void refresh() noexcept
     {
         const std::uint64_t freed = view_.control->freed.load(std::memory_order_seq_cst);   // (G)
@@ -199,15 +206,14 @@ public:
     // ready(), and asks for the lines of the record behind its first one, which are at the writer's core.
     [[nodiscard]] bool ready_and_fetch() const noexcept
     {
-        constexpr std::size_t kFirstLine = kCacheLine - sizeof(std::uint64_t);
         constexpr std::size_t kFetchMost = 2048;
         const RingSlot& slot = view_.slots[slot_ % kRingSlots];
         const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
         if (static_cast<std::uint32_t>(word >> 32) != slot_ + 1) {
             return false;
         }
-        if ((word >> 20 & 0xff) > kFirstLine) {
-            __builtin_prefetch(&slot.bytes[kFirstLine]);
+        if ((word >> 20 & 0xff) > kFirstLineBytes) {
+            __builtin_prefetch(&slot.bytes[kFirstLineBytes]);
         }
         const std::byte* const data = view_.data.data() + (data_ & (capacity_ - 1));
         const std::size_t bytes = std::min<std::size_t>(word & 0xfffff, kFetchMost);   // a lie fetches what nobody reads
@@ -241,15 +247,14 @@ public:
     [[nodiscard]] std::size_t copy_inline(std::uint32_t kind, std::byte* to) const noexcept
     {
         constexpr std::uint64_t kBytes = 0xff;
-        constexpr std::size_t kFirstLine = kCacheLine - sizeof(std::uint64_t);
         const RingSlot& slot = view_.slots[slot_ % kRingSlots];
         const std::uint64_t word = slot.word.load(std::memory_order_acquire);   // (R)
         const std::size_t bytes = word >> 20 & kBytes;
         if ((word & ~(kBytes << 20)) != (static_cast<std::uint64_t>(slot_ + 1) << 32 | std::uint64_t{kind} << 28) || bytes > kInlineBytes) {
             return 0;
         }
-        if (bytes <= kFirstLine) {   // fixed sizes are copied by a few instructions
-            std::memcpy(to, slot.bytes.data(), kFirstLine);
+        if (bytes <= kFirstLineBytes) {   // fixed sizes are copied by a few instructions
+            std::memcpy(to, slot.bytes.data(), kFirstLineBytes);
         } else {
             std::memcpy(to, slot.bytes.data(), kInlineBytes);
         }

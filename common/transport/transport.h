@@ -181,8 +181,8 @@ public:
     // Give packets to the peer's lane link, in order. A short count, or all_written false, means: stop, on_writable() will come.
     [[nodiscard]] virtual SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept = 0;
 
-    // With caps().at_once: one packet, as send_lane() takes it with LanePacket::at_once, on the way of the many. Nowhere next: nothing
-    // happened, and send_lane() does it or says why not.
+    // With caps().at_once: one packet, as send_lane() takes it with LanePacket::at_once, on the way of the many. `head` lies in memory of which
+    // NextWrite::kPlaceBytes can be read. Nowhere next: nothing happened, and send_lane() does it or says why not.
     [[nodiscard]] virtual NextWrite send_now(LinkId, std::span<const std::byte> /*head*/, std::span<const std::byte> /*payload*/) noexcept { return {}; }
 
     // Send one bulk packet, while others are on their way or after them; head and payload are borrowed until on_bulk_sent(cookie). kOk: written already,

@@ -620,6 +620,36 @@ TEST(ShmLink, NoDescriptorForTheMemoryEndsTheAttempt)
     pair.open(LinkRole::kLane);
 }
 
+// ---- a thread that waits ----
+
+TEST(ShmLink, LookOfAThreadThatWaitsTakesOnePacketAndNoMore)
+{
+    Pair pair{kind_named("Shm")};
+    const Pair::Ends ends = pair.open(LinkRole::kLane);
+    Transport& receiver = *pair.b().transport;
+    EXPECT_EQ(receiver.linger(), EventSource::Linger::kNever) << "no ring is hot yet";
+    const auto send = [&](std::uint32_t number, std::size_t payload) {
+        const Packet p = eager(number, payload);
+        const std::array one{p.lane()};
+        ASSERT_EQ(pair.a().transport->send_lane(ends.at_a, one).taken, 1u);
+    };
+    send(1, 8);
+    ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.packets.size() == 1; }));
+    EXPECT_EQ(receiver.linger(), EventSource::Linger::kNothing);
+    std::uint32_t number = 1;
+    for (const std::size_t payload : {std::size_t{0}, std::size_t{8}, std::size_t{72}, std::size_t{73}, std::size_t{2000}, std::size_t{30'000}}) {
+        send(++number, payload);
+        send(++number, payload);
+        for (std::uint32_t seen = number - 1; seen <= number; ++seen) {
+            ASSERT_EQ(receiver.linger(), EventSource::Linger::kTaken) << payload;
+            ASSERT_EQ(pair.b().sink.packets.size(), seen) << payload;
+            EXPECT_EQ(pair.b().sink.packets.back().bytes, eager(seen, payload).bytes);
+        }
+        EXPECT_EQ(receiver.linger(), EventSource::Linger::kNothing);
+    }
+    EXPECT_EQ(pair.a().sink.packets.size(), 0u);
+}
+
 // ---- memory ----
 
 TEST(ShmLink, IdleLinkKeepsOnePage)

@@ -140,6 +140,8 @@ TEST_P(AtOnceContract, PacketsAtOnceAreTakenWholeOrNotAtAll)
     unsigned on_the_short_way = 0;
     while (next < packets.size()) {
         Packet lent = packets[next];
+        lent.head_bytes = lent.bytes.size() <= NextWrite::kPlaceBytes ? lent.bytes.size() : lent.head_bytes;
+        lent.bytes.reserve(NextWrite::kPlaceBytes);
         LanePacket packet = lent.lane();
         packet.at_once = true;
         const unsigned before = pair->a().sink.writable;

@@ -21,6 +21,7 @@ constexpr unsigned kLooksForPiece = 256;
 
 // After so many bytes of one link in a pass the others have their turn.
 constexpr std::size_t kPassBytes = 512 * 1024;
+constexpr unsigned kPassShort = kPassBytes / kInlineBytes;
 
 // Copies all of a record's bytes, which fit.
 std::size_t gather(const RingReader::Record& record, std::span<std::byte> to) noexcept
@@ -52,29 +53,56 @@ void ShmTransport::tell_room(Link& link) noexcept
     TxScope tx_scope{link, TxScope::Who::kPoller};
     if (link.tx.id == link.id) {
         link.tx.bells->set(link.tx.bell);
-        announce(link.tx);
+        ring_bell(link.tx);
     }
+}
+
+// Most records of a lane are whole packets in place: up to `most` of these.
+unsigned ShmTransport::receive_short(Link& link, unsigned most) noexcept
+{
+    const LinkId id = link.id;
+    const PeerId peer = link.peer;
+    std::size_t bytes = 0;
+    unsigned done = 0;
+    while (done < most) {
+        const std::size_t n = link.rx.ring.copy_inline(kStart, whole_.data());
+        const wire::PacketHead& head = wire::head_of(whole_);
+        if (n < sizeof head || head.body_bytes.get() != n - sizeof head || !wire::lane_head_ok(head)) {
+            break;
+        }
+        link.rx.ring.advance_inline();
+        tell_sanitizer_received();
+        bytes += n;
+        ++done;
+        sink_->on_packet(id, peer, {whole_.data(), n});
+        if (link.id != id) [[unlikely]] {
+            break;
+        }
+        if (link.rx.ring.publish_if_due()) [[unlikely]] {
+            tell_room(link);
+        }
+    }
+    moved_ += bytes;
+    rx_counters_.add(Counter::kShmRxBytes, bytes);
+    return done;
 }
 
 unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
 {
     const LinkId id = link.id;
+    const unsigned most = std::max(budget, 1u);
     unsigned done = 0;
     unsigned looks = 0;
     std::size_t bytes = 0;
     RingReader::Record record;
-    while ((done < std::max(budget, 1u) || link.rx.in_body) && bytes < kPassBytes) {
-        if (const std::size_t n = whole_packet(link); n != 0) {
-            bytes += n;
-            ++done;
-            sink_->on_packet(id, link.peer, {whole_.data(), n});
-            if (link.id != id) {
+    while ((done < most || link.rx.in_body) && bytes < kPassBytes) {
+        if (link.role == LinkRole::kLane && !link.rx.in_body) {
+            const unsigned n = receive_short(link, std::min(most - done, kPassShort));
+            done += n;
+            bytes += n * kInlineBytes;
+            if (done == most || link.id != id) {
                 return done;
             }
-            if (link.rx.ring.publish_if_due()) {
-                tell_room(link);
-            }
-            continue;
         }
         const Peek peek = link.rx.ring.peek(record);
         if (peek == Peek::kNone) {
@@ -116,24 +144,6 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
         }
     }
     return done;
-}
-
-// Most records of a lane are whole packets in place. Its bytes, in whole_; 0: the next record is none of these.
-std::size_t ShmTransport::whole_packet(Link& link) noexcept
-{
-    if (link.role != LinkRole::kLane || link.rx.in_body) {
-        return 0;
-    }
-    const std::size_t n = link.rx.ring.copy_inline(kStart, whole_.data());
-    const wire::PacketHead& head = wire::head_of(whole_);
-    if (n < sizeof head || head.body_bytes.get() != n - sizeof head || !wire::lane_head_ok(head)) {
-        return 0;
-    }
-    link.rx.ring.advance_inline();
-    tell_sanitizer_received();
-    moved_ += n;
-    rx_counters_.add(Counter::kShmRxBytes, n);
-    return n;
 }
 
 void ShmTransport::lane_record(Link& link, const RingReader::Record& record) noexcept

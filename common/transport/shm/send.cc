@@ -24,15 +24,22 @@ constexpr std::size_t kPullMin = 16 * 1024;
 }   // namespace
 
 // The peer is told after the record is in its ring; see the proofs of RecordRing and BellPage.
-void ShmTransport::announce(Tx& tx) noexcept
+inline void ShmTransport::announce(Tx& tx) noexcept
 {
     if (!sent_.load(std::memory_order_relaxed)) {
         sent_.store(true, std::memory_order_relaxed);
     }
-    if (!tx.ring.reader_polls()) [[unlikely]] {
+    if (!tx.ring.reader_polls() || tx.bells->asleep()) [[unlikely]] {
+        ring_bell(tx);
+    }
+}
+
+void ShmTransport::ring_bell(Tx& tx) noexcept
+{
+    if (!tx.ring.reader_polls()) {
         tx.bells->set(tx.bell);
     }
-    if (tx.bells->must_wake()) [[unlikely]] {
+    if (tx.bells->must_wake()) {
         const std::array<std::byte, 1> bell{static_cast<std::byte>(SocketKind::kDoorbell)};
         static_cast<void>(unix_send(tx.fd, bell));   // full: it is readable already. Broken: the poller sees the end of stream
         tx_counters_.add_shared(Counter::kShmDoorbells);
@@ -171,19 +178,19 @@ NextWrite ShmTransport::send_now(LinkId id, std::span<const std::byte> head, std
     }
     TxScope tx_scope{*link, TxScope::Who::kSender};
     Tx& tx = link->tx;
-    if (tx.id != id || tx.broken || tx.busy()) [[unlikely]] {
+    if (tx.id != id || tx.broken || tx.busy() || head.size() > kInlineBytes || payload.size() > kPieceMin) [[unlikely]] {
         return {};
     }
-    const std::size_t total = head.size() + payload.size();
-    const bool beside = total > kInlineBytes;
-    if (beside && (head.size() > kInlineBytes || payload.size() > std::min(tx.ring.data_max(), kPieceMin))) [[unlikely]] {
-        return {};
+    Put put = Put::kFull;
+    if (payload.empty()) [[likely]] {
+        put = tx.ring.put_inline(kStart, head.data(), head.size());
+    } else if (payload.size() <= tx.ring.data_max()) {
+        put = tx.ring.put(kStart, head, {}, payload);
     }
-    const Put put = beside ? tx.ring.put(kStart, head, {}, payload) : tx.ring.put_inline(kStart, head, payload);
     if (put != Put::kDone) [[unlikely]] {
         return {};
     }
-    tx.count(total);
+    tx.count(head.size() + payload.size());
     announce(tx);
     return {tx.ring.next(), tx.ring.next_data()};
 }

@@ -288,14 +288,6 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
     }
     polling_ = true;
     moved_ = 0;
-    if (Link* const link = std::exchange(arrived_, nullptr); link != nullptr && link->up()) {
-        // All else was looked at when this wait began. One packet: somebody waits for it, and the slot behind it would have to come from the peer's core.
-        const unsigned one = receive(*link, 1);
-        polling_ = false;
-        brief_ = moved_ <= kBriefMax;
-        links_.recycle();
-        return one;
-    }
     brief_ = false;
     unsigned done = hot_.each([&](Link& link) {
         token_.assert_held();
@@ -337,18 +329,24 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
 EventSource::Linger ShmTransport::linger() noexcept
 {
     RoleScope token{token_};
-    constexpr unsigned kLooks = 128;   // of a few cycles each
-    const unsigned n = hot_.count();
-    arrived_ = nullptr;
-    for (unsigned looks = 0; looks < kLooks && n != 0; looks += n) {
-        for (unsigned i = 0; i < n; ++i) {
-            if (hot_[i].rx.ring.ready_and_fetch()) {
-                arrived_ = &hot_[i];
-                return Linger::kArrival;
-            }
+    for (unsigned i = 0; i < hot_.count(); ++i) {
+        if (hot_[i].rx.ring.ready_and_fetch()) {
+            take_one(hot_[i]);
+            return Linger::kTaken;
         }
     }
-    return n != 0 ? Linger::kNothing : Linger::kNever;
+    return hot_.empty() ? Linger::kNever : Linger::kNothing;
+}
+
+// All else was looked at when this wait began. One packet: somebody waits for it, and the slot behind it would have to come from the peer's core.
+void ShmTransport::take_one(Link& link) noexcept
+{
+    polling_ = true;
+    moved_ = 0;
+    static_cast<void>(receive(link, 1));
+    polling_ = false;
+    brief_ = moved_ <= kBriefMax;
+    links_.recycle();
 }
 
 // Links that did not open in time.

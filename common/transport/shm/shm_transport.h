@@ -82,6 +82,7 @@ private:
     unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned handle(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned socket_of_up_link(Link& link) noexcept LINNET_REQUIRES(token_);
+    void take_one(Link& link) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
     void trim_idle() noexcept LINNET_REQUIRES(token_);
@@ -111,7 +112,7 @@ private:
 
     // ---- receiving (receive.cc) ----
     unsigned receive(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] std::size_t whole_packet(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned receive_short(Link& link, unsigned most) noexcept LINNET_REQUIRES(token_);
     void lane_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void bulk_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
@@ -132,6 +133,7 @@ private:
     [[nodiscard]] RingWriter::Put put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
                                               std::span<const std::byte> data) noexcept;
     void announce(Tx& tx) noexcept;
+    void ring_bell(Tx& tx) noexcept;
     void broke(Tx& tx) noexcept;
     unsigned flush(Link& link) noexcept LINNET_REQUIRES(token_);
 
@@ -168,7 +170,6 @@ private:
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at
     bool polling_ LINNET_GUARDED_BY(token_){false};
-    Link* arrived_ LINNET_GUARDED_BY(token_){nullptr};     // linger() has just seen a record there
     std::size_t moved_ LINNET_GUARDED_BY(token_){0};       // bytes received in this pass
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace linnet {
 namespace {
@@ -26,7 +28,8 @@ TEST(Words, LoadAndStoreNeedNoAlignment)
     }
 }
 
-TEST(Words, CopyOfAnyLengthTouchesThatMuchAndNoMore)
+template <class Copy>
+void expect_exact_copies(std::size_t most, Copy copy)
 {
     std::array<std::byte, kMost + 16> from;
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -34,16 +37,33 @@ TEST(Words, CopyOfAnyLengthTouchesThatMuchAndNoMore)
     }
     static_assert(kMost + 16 < 0xee);
     std::array<std::byte, kMost + 24> to;
-    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
+    for (std::size_t bytes = 0; bytes <= most; ++bytes) {
         for (std::size_t shift = 0; shift < 8; ++shift) {
             to.fill(kUntouched);
-            copy_words(to.data() + 8 + shift, from.data() + (shift * 5) % 8, bytes);
+            copy(to.data() + 8 + shift, from.data() + (shift * 5) % 8, bytes);
             for (std::size_t i = 0; i < to.size(); ++i) {
                 const bool inside = i >= 8 + shift && i < 8 + shift + bytes;
                 ASSERT_EQ(to[i], inside ? from[i - 8 - shift + (shift * 5) % 8] : kUntouched) << bytes << " bytes, shift " << shift << ", at " << i;
             }
         }
     }
+}
+
+TEST(Words, CopyOfAnyLengthTouchesThatMuchAndNoMore)
+{
+    expect_exact_copies(kMost, copy_words);
+    expect_exact_copies(kFewBytes, copy_few);
+}
+
+TEST(Words, CopyOfAFixedNumberOfThem)
+{
+    std::array<std::byte, 24> from;
+    std::iota(reinterpret_cast<unsigned char*>(from.data()), reinterpret_cast<unsigned char*>(from.data() + from.size()), static_cast<unsigned char>(1));
+    std::array<std::byte, 32> to;
+    to.fill(kUntouched);
+    copy_all_words<3>(to.data() + 4, from.data());
+    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin() + 4));
+    EXPECT_EQ(std::count(to.begin(), to.end(), kUntouched), 8);
 }
 
 }   // namespace

@@ -110,8 +110,9 @@ TEST(RecordRing, ShortRecordsInPlaceAreThoseOfPut)
     RingReader reader{ring.view()};
     for (std::size_t n = 0; n <= kInlineBytes; ++n) {
         const Bytes b = pattern(static_cast<std::uint32_t>(n), n);
-        const auto head = std::span{b}.first(n / 2);
-        ASSERT_EQ(writer.put_inline(3, head, std::span{b}.subspan(n / 2)), Put::kDone);
+        Bytes lines = b;
+        lines.resize(kInlineBytes);
+        ASSERT_EQ(writer.put_inline(3, lines.data(), n), Put::kDone);
         RingReader::Record r;
         ASSERT_EQ(reader.peek(r), RingReader::Peek::kRecord);
         EXPECT_EQ(r.kind, 3u);
@@ -121,7 +122,8 @@ TEST(RecordRing, ShortRecordsInPlaceAreThoseOfPut)
         ASSERT_FALSE(reader.publish_if_due());
     }
     std::uint32_t full = 0;
-    while (writer.put_inline(1, {}, {}) == Put::kDone) {
+    const Bytes lines(kInlineBytes);
+    while (writer.put_inline(1, lines.data(), 0) == Put::kDone) {
         ++full;
     }
     EXPECT_LE(full, kRingSlots);
@@ -137,8 +139,10 @@ TEST(RecordRing, OnlyRecordsOfTheKindInPlaceAreCopied)
     EXPECT_EQ(reader.copy_inline(1, to.data()), 0u);
     for (std::size_t n = 1; n <= kInlineBytes; ++n) {   // beyond a lap
         const Bytes b = pattern(static_cast<std::uint32_t>(n), n);
-        ASSERT_EQ(writer.put_inline(1, b, {}), Put::kDone);
-        ASSERT_EQ(writer.put_inline(2, b, {}), Put::kDone);
+        Bytes lines = b;
+        lines.resize(kInlineBytes);
+        ASSERT_EQ(writer.put_inline(1, lines.data(), n), Put::kDone);
+        ASSERT_EQ(writer.put_inline(2, lines.data(), n), Put::kDone);
         ASSERT_EQ(writer.put(1, b, {}, b), Put::kDone);
         EXPECT_EQ(reader.copy_inline(2, to.data()), 0u);
         ASSERT_EQ(reader.copy_inline(1, to.data()), n);
