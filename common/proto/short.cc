@@ -59,6 +59,17 @@ void Proto::on_message(session::Session& s, std::span<const std::byte> packet) n
     }
 }
 
+// While the lines of its payload are on their way here, it is matched.
+void Proto::on_message_in_two(session::Session& s, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+{
+    const Arrival a{wire::head_of(head), *reinterpret_cast<const wire::RtsHeader*>(head.data() + sizeof(wire::PacketHead)), payload.size()};
+    if (payload.size() <= kCopyUnderLock) [[likely]] {
+        arrive_short(peer_of(s), a, payload.data());
+    } else {
+        arrive_tagged(peer_of(s), a, payload);
+    }
+}
+
 // An eager message that is here whole. Its payload is copied under the lock of its space only if it must wait for its receive.
 inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* payload) noexcept
 {

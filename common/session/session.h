@@ -218,6 +218,8 @@ public:
     // No call below comes for a session after its on_peer_down(), except on_bulk_sent().
     // A message, whole. Exactly once, in order. `packet` starts with its PacketHead and lives for the call.
     virtual void on_message(Session& s, std::span<const std::byte> packet) noexcept = 0;
+    // As TransportSink::on_packet_in_two().
+    virtual void on_message_in_two(Session& s, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept = 0;
     // A message whose payload is still coming: where shall it go? After a broken link the same message may come to on_message_resume().
     virtual Landing on_message_begin(Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept = 0;
     virtual Landing on_message_resume(Session& s, void* cookie) noexcept = 0;

@@ -387,6 +387,18 @@ inline void SessionLayer::on_packet(Session& s, std::span<const std::byte> packe
 
 void Port::on_packet(LinkId, PeerId peer, std::span<const std::byte> packet) noexcept { layer_.on_packet(*layer_.find(peer), packet); }
 
+void Port::on_packet_in_two(LinkId link, PeerId peer, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+{
+    Session& s = *layer_.find(peer);
+    const wire::PacketHead& h = wire::head_of(head);
+    if (s.partial_valid_) [[unlikely]] {
+        TransportSink::on_packet_in_two(link, peer, head, payload);
+    } else if (layer_.accept_number(s, h)) {
+        layer_.received(s, h);
+        layer_.sink_.on_message_in_two(s, head, payload);
+    }
+}
+
 // The link broke in mid-payload last time; now the message came in one piece.
 void SessionLayer::resumed_whole(Session& s, std::span<const std::byte> packet) noexcept
 {

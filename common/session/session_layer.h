@@ -41,6 +41,7 @@ public:
     void on_link_down(LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept override;
     void on_writable(PeerId peer, LinkRole role) noexcept override;
     void on_packet(LinkId link, PeerId peer, std::span<const std::byte> packet) noexcept override;
+    void on_packet_in_two(LinkId link, PeerId peer, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override;
     Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
     void on_packet_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;

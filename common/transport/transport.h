@@ -13,8 +13,10 @@
 // See            docs/architecture.md, docs/adding-a-transport.md
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -137,6 +139,15 @@ public:
     // ---- lane ----
     // A whole packet. `packet` starts with the PacketHead, checked by lane_head_ok(), and lives for the call.
     virtual void on_packet(LinkId link, PeerId peer, std::span<const std::byte> packet) noexcept = 0;
+    // The same for an eager packet in two pieces, of at most kAtOnceMax bytes of payload: `head` is PacketHead and TagHeader, and no more of it may be written
+    // by the peer; `payload` may, and is copied once. Who does not care gets it whole.
+    virtual void on_packet_in_two(LinkId link, PeerId peer, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept
+    {
+        std::array<std::byte, wire::kMaxHeadBytes + kAtOnceMax> whole;
+        std::memcpy(whole.data(), head.data(), head.size());
+        std::memcpy(whole.data() + head.size(), payload.data(), payload.size());
+        on_packet(link, peer, {whole.data(), head.size() + payload.size()});
+    }
     // A packet whose payload is still on its way: `head` holds PacketHead and kind header. Answer where the payload goes.
     virtual Landing on_packet_begin(LinkId link, PeerId peer, std::span<const std::byte> head, std::size_t payload_bytes) noexcept = 0;
     // All of it arrived (ok), or the link broke after `landed` bytes (then on_link_down follows).

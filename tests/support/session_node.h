@@ -93,6 +93,12 @@ public:
     // SessionSink
     std::unique_ptr<session::Session> make_session(PeerId id) override;
     void on_message(session::Session& s, std::span<const std::byte> packet) noexcept override;
+    void on_message_in_two(session::Session& s, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept override
+    {
+        std::vector<std::byte> whole{head.begin(), head.end()};
+        whole.insert(whole.end(), payload.begin(), payload.end());
+        on_message(s, whole);
+    }
     Landing on_message_begin(session::Session& s, std::span<const std::byte> head, std::size_t payload_bytes) noexcept override;
     Landing on_message_resume(session::Session& s, void* cookie) noexcept override;
     void on_message_end(session::Session& s, void* cookie) noexcept override;

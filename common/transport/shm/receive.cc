@@ -21,6 +21,7 @@ constexpr unsigned kLooksForPiece = 256;
 
 // After so many bytes of one link in a pass the others have their turn.
 constexpr std::size_t kPassBytes = 512 * 1024;
+constexpr std::size_t kEagerHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
 constexpr unsigned kPassShort = kPassBytes / kInlineBytes;
 
 // Copies all of a record's bytes, which fit.
@@ -146,8 +147,24 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
     return done;
 }
 
+// Is it a short eager packet, its heads in place and its payload beside? Then its heads are in whole_ now.
+bool ShmTransport::in_two(const RingReader::Record& record) noexcept
+{
+    if (record.inline_bytes.size() != kEagerHead || record.data.empty() || record.data.size() > kWholeMax) {
+        return false;
+    }
+    std::memcpy(whole_.data(), record.inline_bytes.data(), kEagerHead);
+    const wire::PacketHead& head = wire::head_of(whole_);
+    return head.kind == wire::PacketKind::kEager && wire::lane_head_ok(head) && head.body_bytes.get() - sizeof(wire::TagHeader) == record.data.size();
+}
+
 void ShmTransport::lane_record(Link& link, const RingReader::Record& record) noexcept
 {
+    if (in_two(record)) {
+        link.rx.ring.advance(record);
+        sink_->on_packet_in_two(link.id, link.peer, {whole_.data(), kEagerHead}, record.data);
+        return;
+    }
     const std::size_t here = gather(record, whole_);
     wire::PacketHead head;
     std::memcpy(&head, whole_.data(), sizeof head);

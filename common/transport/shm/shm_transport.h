@@ -113,6 +113,7 @@ private:
     // ---- receiving (receive.cc) ----
     unsigned receive(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned receive_short(Link& link, unsigned most) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool in_two(const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void lane_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void bulk_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
