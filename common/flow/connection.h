@@ -85,6 +85,7 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     TimePoint asked{TimePoint::max()};         // the first question that no frame has come after
     TimePoint ack_due{TimePoint::max()};
     TimePoint probe_at{TimePoint::max()};
+    TimePoint probe_from{};                    // what probe_at counts from: the last frame sent, or the last news
     TimePoint reorder_at{TimePoint::max()};
     TimePoint idle_at{TimePoint::max()};       // our unused credit goes back
     TimePoint pull_at{TimePoint::max()};

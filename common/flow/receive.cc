@@ -317,10 +317,15 @@ void Machine::data_arrived(Connection& c, bool at_once, TimePoint now) noexcept
     const std::uint32_t every = c.lane != nullptr ? config_.ack_every : config_.ack_every_block;
     if (at_once || c.since_ack >= every || short_of_credit) {
         want_ack(c);
-    } else if (!c.ack_owed && !static_cast<ListLinkOf<4>&>(c).linked()) {
-        c.ack_due = now + config_.timing.ack_delay;
-        wake_by(c, c.ack_due);
-        delayed_.push_back(c);
+    } else if (!c.ack_owed) {
+        const TimePoint due = now + (ack_can_wait(c) ? config_.timing.ack_delay_sleeping : config_.timing.ack_delay);
+        if (due < c.ack_due) {
+            c.ack_due = due;
+            wake_by(c, due);
+        }
+        if (!static_cast<ListLinkOf<4>&>(c).linked()) {
+            delayed_.push_back(c);
+        }
     }
 }
 

@@ -137,7 +137,8 @@ void Machine::restart_probe(Connection& c, TimePoint now) noexcept
     const bool busy = !c.tx_idle();
     if (busy || !c.returns_known) {
         // The receiver of a train asks by itself; its sender only sees to it that the receiver knows that there is something to ask for.
-        const Nanos first = probe_timeout(config_.timing, c.rtt, c.peer_polls) * (c.bulk != nullptr ? 2 : 1);
+        const Nanos first = probe_timeout(config_.timing, c.rtt, answers_soon(c)) * (c.bulk != nullptr ? 2 : 1);
+        c.probe_from = now;
         c.probe_at = now + backed_off(config_.timing, first, c.backoff);
     } else {
         c.probe_at = TimePoint::max();
@@ -227,11 +228,33 @@ void Machine::ask_for_credit(Connection& c, TimePoint now) noexcept
     want_control(c);
 }
 
+// A peer that sleeps is told with the next frame, or late: to wake it up for an acknowledgement takes more than it is worth.
 void Machine::flush_acks() noexcept
 {
-    while (Connection* const c = delayed_.front()) {
-        delayed_.remove(*c);
-        want_ack(*c);
+    for (Connection* c = delayed_.front(); c != nullptr;) {
+        Connection* const next = delayed_.next(*c);
+        if (!ack_can_wait(*c)) {
+            delayed_.remove(*c);
+            want_ack(*c);
+        }
+        c = next;
+    }
+}
+
+// From the last frame on, so that whoever sleeps again and again asks in the end.
+void Machine::be_patient(TimePoint now) noexcept
+{
+    const TimePoint soon = now + config_.timing.probe_floor_sleeping;
+    while (!heap_.empty() && heap_.front()->scheduled < soon) {
+        Connection& c = *heap_.front();
+        if (c.lane != nullptr && c.backoff == 0 && c.probe_at != TimePoint::max()) {
+            c.probe_at = std::max(c.probe_at, c.probe_from + config_.timing.probe_floor_sleeping);
+        }
+        unschedule(c);
+        arm(c);
+        if (c.scheduled < soon) {
+            return;   // there is something to do before, and then we are asked again
+        }
     }
 }
 

@@ -43,6 +43,8 @@ public:
     // is of no use before more of it has come may then wait for that, and wait_descriptor() be readable only then. Holds until it is said otherwise.
     enum class Sleeper : std::uint8_t { kHost, kEventThread };
     virtual void will_sleep(Sleeper) noexcept {}
+    // Who polls from now on, when it is another one than before; at first the host does. The event thread does so for a moment, and sleeps again.
+    virtual void will_poll(Sleeper) noexcept {}
 
     // When poll() must run at the latest (a connect timeout, a delayed acknowledgement); TimePoint::max() for never.
     [[nodiscard]] virtual TimePoint next_timer() const noexcept { return TimePoint::max(); }

@@ -231,7 +231,7 @@ void ProgressEngine::let_go() noexcept
 // only a few such passes follow each other, and none while somebody waits for a pass over all. Who waits for nothing else looks there a little longer.
 unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since) noexcept
 {
-    finish_sources();
+    finish_sources(role == StatsRole::kEventThread ? EventSource::Sleeper::kEventThread : EventSource::Sleeper::kHost);
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
@@ -310,8 +310,14 @@ bool ProgressEngine::prepare_sources(EventSource::Sleeper who) noexcept
     return prepared_quiet_;   // what was there before a source was prepared rings for nobody, whoever asks again before the next pass
 }
 
-void ProgressEngine::finish_sources() noexcept
+void ProgressEngine::finish_sources(EventSource::Sleeper who) noexcept
 {
+    if (polls_for_ != who) {
+        polls_for_ = who;
+        for (EventSource* source : sources_) {
+            source->will_poll(who);
+        }
+    }
     if (prepared_) {
         prepared_ = false;
         for (EventSource* source : sources_) {
@@ -531,7 +537,7 @@ bool ProgressEngine::arm_wait_fd() noexcept
         }
     } else {
         fd_armed_.store(false, std::memory_order_seq_cst);
-        finish_sources();
+        finish_sources(EventSource::Sleeper::kHost);
     }
     let_go();
     return sleep;

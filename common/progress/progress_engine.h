@@ -205,7 +205,7 @@ private:
     unsigned pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
     void tell_completed() noexcept LINNET_REQUIRES(token_);
     bool prepare_sources(EventSource::Sleeper who) noexcept LINNET_REQUIRES(token_);   // false: there is work already
-    void finish_sources() noexcept LINNET_REQUIRES(token_);
+    void finish_sources(EventSource::Sleeper who) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] TimePoint next_timer() const noexcept LINNET_REQUIRES(token_);
 
     // ---- host threads (wait.cc) ----
@@ -311,7 +311,7 @@ private:
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
     bool prepared_quiet_ LINNET_GUARDED_BY(token_){true};                    // and had nothing when they were prepared
-    EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost};
+    EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost}, polls_for_ LINNET_GUARDED_BY(token_){prepared_for_};
     bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
     bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources

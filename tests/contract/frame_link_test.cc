@@ -492,6 +492,59 @@ TEST_P(FrameLink, IdleLinksOweNoTimerButTheKeepAlive)
     EXPECT_GE(b->transport->next_timer() - clock.now(), seconds{1});
 }
 
+// Both hosts compute: a question and its answer cost each event thread one wake-up, and nobody is woken up for an acknowledgement of them.
+TEST_P(FrameLink, EventThreadsSendNoFrameButWhatTheyHaveToSay)
+{
+    using Sleeper = EventSource::Sleeper;
+    const LinkId link = open();
+    const auto frames_of = [&](std::uint32_t from, std::size_t since) {
+        return std::count_if(net.sent.begin() + static_cast<std::ptrdiff_t>(since), net.sent.end(), [&](const auto& f) { return f.from == from; });
+    };
+    const auto sleeps = [&](Host& h) {
+        EXPECT_TRUE(h.transport->prepare_sleep());
+        h.transport->will_sleep(Sleeper::kEventThread);
+    };
+    const auto wakes = [&](Host& h, Sleeper who) {
+        h.transport->will_poll(who);
+        h.transport->finish_sleep();
+        h.transport->poll(64);
+    };
+    const auto answer = [&] {
+        const Packet grant = eager(2, 40);
+        const LanePacket one = grant.lane();
+        EXPECT_EQ(b->transport->send_lane(b->sink.ups[0].link, {&one, 1}).taken, 1u);
+    };
+    for (std::uint32_t round = 0; round < 3; ++round) {   // the first ones bring the credit, and what each knows of the other
+        const std::size_t before = net.sent.size();
+        send(link, eager(1, 100));
+        sleeps(*a);
+        wakes(*b, Sleeper::kEventThread);
+        ASSERT_EQ(b->sink.packets.size(), round + 1);
+        answer();
+        sleeps(*b);
+        wakes(*a, Sleeper::kEventThread);
+        ASSERT_EQ(a->sink.packets.size(), round + 1);
+        sleeps(*a);
+        for (int ms = 0; ms < 3; ++ms) {
+            EXPECT_GT(a->transport->next_timer(), clock.now());
+            EXPECT_GT(b->transport->next_timer(), clock.now());
+            clock.advance(milliseconds{1});
+        }
+        if (round == 2) {
+            EXPECT_EQ(frames_of(kA, before), 1) << "the question";
+            EXPECT_EQ(frames_of(kB, before), 1) << "the answer";
+        }
+        wakes(*a, Sleeper::kHost);
+        wakes(*b, Sleeper::kEventThread);
+        sleeps(*b);
+    }
+    const std::size_t before = net.sent.size();   // a host that waits itself is acknowledged at once
+    send(link, eager(1, 100));
+    wakes(*b, Sleeper::kEventThread);
+    sleeps(*b);
+    EXPECT_EQ(frames_of(kB, before), 1);
+}
+
 TEST_P(FrameLink, DropsOfTheKernelAreCountedOnce)
 {
     open();

@@ -134,7 +134,13 @@ private:
             case 11: pass(s, std::chrono::microseconds{in_.byte()}); break;
             case 12: change(s, amount); break;
             case 13: make_up(s, amount); break;
-            case 14: s.machine.set_polling(amount % 2 == 0); s.machine.flush_acks(); break;
+            case 14:
+                s.machine.set_polling(amount % 2 == 0);
+                s.machine.flush_acks();
+                if (amount % 4 == 3) {
+                    s.machine.be_patient(now_);
+                }
+                break;
             default:
                 if (amount == 7) {
                     close(s);

@@ -498,9 +498,26 @@ void FrameTransport::finish_sleep() noexcept
         return;
     }
     port_->finish_sleep();
-    for (unsigned i = 0; i < channel_count_; ++i) {
+    will_poll(host_polls_ ? Sleeper::kHost : Sleeper::kEventThread);
+}
+
+// What the event thread sends in a pass comes from one that sleeps: it does so before the answer is here.
+void FrameTransport::will_poll(Sleeper who) noexcept
+{
+    RoleScope token{token_};
+    host_polls_ = who == Sleeper::kHost;
+    for (unsigned i = 0; i < channel_count_ && !closed_; ++i) {
         Held lock{*channels_[i]};
-        channels_[i]->machine->set_polling(true);
+        channels_[i]->machine->set_polling(host_polls_);
+    }
+}
+
+void FrameTransport::will_sleep(Sleeper who) noexcept
+{
+    RoleScope token{token_};
+    for (unsigned i = 0; i < channel_count_ && !closed_ && who == Sleeper::kEventThread; ++i) {
+        Held lock{*channels_[i]};
+        channels_[i]->machine->be_patient(now_);
     }
 }
 

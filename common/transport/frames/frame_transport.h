@@ -66,6 +66,8 @@ public:
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
     void finish_sleep() noexcept override;
+    void will_sleep(Sleeper who) noexcept override;
+    void will_poll(Sleeper who) noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
     // Opening frames that were no such thing, or were refused for their number. Token holder.
@@ -220,6 +222,7 @@ private:
     mutable Role token_;
     bool polling_ LINNET_GUARDED_BY(token_){false};
     bool closed_ LINNET_GUARDED_BY(token_){false};
+    bool host_polls_ LINNET_GUARDED_BY(token_){true};       // not the event thread, which sleeps again at once
     TimePoint now_ LINNET_GUARDED_BY(token_){};             // of this pass
     bool now_is_new_ LINNET_GUARDED_BY(token_){false};      // linger() has just looked
     TimePoint publish_at_ LINNET_GUARDED_BY(token_){};

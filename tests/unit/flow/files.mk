@@ -9,6 +9,7 @@ unit_flow_test_SOURCES = \
     unit/flow/arrival_window_test.cc \
     unit/flow/flow_sim_test.cc \
     unit/flow/machine_test.cc \
+    unit/flow/sleepers_test.cc \
     unit/flow/sim.cc \
     unit/flow/sim.h
 unit_flow_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)

@@ -230,6 +230,7 @@ void Host::poll()
     give();
     if (asleep) {
         machine.flush_acks();
+        machine.be_patient(sim.now);
     }
     transmit();
     busy_until_ = std::max(busy_until_, sim.now + Nanos{200});

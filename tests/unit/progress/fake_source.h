@@ -68,12 +68,14 @@ public:
             fd_.drain();
         }
     }
+    void will_poll(Sleeper who) noexcept override { poller_.store(who, std::memory_order_seq_cst); }
     TimePoint next_timer() const noexcept override { return TimePoint{Nanos{timer_.load(std::memory_order_seq_cst)}}; }
 
     void set_timer(TimePoint when) { timer_.store(when.time_since_epoch().count(), std::memory_order_seq_cst); }
     [[nodiscard]] std::uint64_t handled() const { return handled_.load(std::memory_order_seq_cst); }
     [[nodiscard]] std::uint64_t overlaps() const { return overlaps_.load(); }   // polls that met another poll
     [[nodiscard]] std::uint64_t polls() const { return polls_.load(); }
+    [[nodiscard]] Sleeper poller() const { return poller_.load(std::memory_order_seq_cst); }
     [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
     std::function<void(std::uint64_t)> on_handled;   // on the poller's thread
@@ -85,6 +87,7 @@ private:
     std::atomic<Nanos::rep> timer_{TimePoint::max().time_since_epoch().count()};
     std::atomic<int> inside_{0};
     std::atomic<bool> armed_{false};
+    std::atomic<Sleeper> poller_{Sleeper::kHost};
 };
 
 }   // namespace linnet::testing

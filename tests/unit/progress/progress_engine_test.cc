@@ -303,6 +303,27 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u + 3 * lost);
 }
 
+TEST_F(ProgressEngineTest, SourcesAreToldWhoPolls)
+{
+    using Sleeper = EventSource::Sleeper;
+    ProgressEngine& engine = make();
+    engine.peers_changed(1);
+    for (int round = 0; round < 3; ++round) {
+        engine.enter();
+        engine.work_opened();
+        engine.leave(CallKind::kLongPost);
+        const std::uint64_t handled = source_->handled();
+        source_->deliver();
+        ASSERT_TRUE(soon([&] { return source_->handled() != handled; })) << round;
+        EXPECT_EQ(source_->poller(), Sleeper::kEventThread) << round;
+        engine.work_closed();
+        ASSERT_TRUE(soon([&] {   // the event thread may have the token
+            host_call(WhenIdle::kReturn);
+            return source_->poller() == Sleeper::kHost;
+        })) << round;
+    }
+}
+
 // A wake-up would cost the host's core, and the scheduler would let the first arrival wait for what the event thread ran.
 TEST_F(ProgressEngineTest, HostThatLeavesForLongArmsTheEventThreadInItsSleep)
 {
