@@ -21,6 +21,7 @@ MPICC = os.environ.get("LINNET_TEST_MPICC") or shutil.which("mpicc")
 PLUGIN = os.environ.get("LINNET_TEST_BUILT_PLUGIN")   # the folder of Linnet's component, where a process that is not sanitized can load it
 STOCK = ("--mca", "pml", "ob1", "--mca", "btl", "vader,self")
 LINNET = ("--mca", "pml", "cm", "--mca", "mtl", "linnet", "--mca", "mca_base_component_path", f"{PLUGIN}:SYSTEM_DEFAULT:USER_DEFAULT")
+PIN = pathlib.Path(__file__).resolve().parents[1] / "tests" / "lab" / "pin"
 needs_linnet = unittest.skipUnless(PLUGIN, "Linnet's component for Open MPI is not built, or sanitized")
 
 # A receive that spoils the last byte of what arrived, below the program and above MPI.
@@ -36,17 +37,17 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_
 """
 
 
-def mpirun(program, *args, ranks=2, limit=60, preload=None, over=STOCK):
+def mpirun(program, *args, ranks=2, limit=60, preload=None, over=STOCK, pin=False):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     export = ["-x", f"LD_PRELOAD={preload}"] if preload else []
     return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", *over, "--mca", "mpi_yield_when_idle", "1", *export,
-                           "-np", str(ranks), str(BUILD / program), *args],
+                           "-np", str(ranks), *([str(PIN)] if pin else []), str(BUILD / program), *args],
                           env=environment, capture_output=True, text=True, timeout=limit + 30, check=False)
 
 
 class ProgramTest(unittest.TestCase):
-    def rows(self, program, *args, ranks=2, over=STOCK):
-        done = mpirun(program, "--seconds", "0.2", "--limit", "60", *args, ranks=ranks, over=over)
+    def rows(self, program, *args, ranks=2, **how):
+        done = mpirun(program, "--seconds", "0.2", "--limit", "60", *args, ranks=ranks, **how)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [line for line in done.stdout.splitlines() if line.startswith('{"bench":')]
         self.assertEqual(len(lines), 1, done.stdout)
@@ -133,6 +134,17 @@ class ProgramTest(unittest.TestCase):
         rows, _ = self.rows("overlap", "--sizes", "64K", "--compute-ms", "0.5", "--verify")
         self.assertEqual({m for m, _ in rows if m.startswith("hidden")},
                          {f"hidden, computing on {side}" for side in ("sender", "receiver", "both")})
+
+    def test_overlap_tells_what_it_takes_of_cores_of_their_own(self):
+        args = ("overlap", "--sizes", "64K", "--compute-ms", "0.5", "--mode", "both")
+        for pin in (False, True):
+            rows, report = self.rows(*args, pin=pin and len(os.sched_getaffinity(0)) > 1)
+            cpu = {metric.partition(",")[0] for metric, _ in rows if metric.startswith("CPU")}
+            if any("several cores" in note for note in report["notes"]):
+                self.assertEqual(cpu, set())
+            else:
+                self.assertEqual(cpu, {"CPU with overlap to without", "CPU with overlap", "CPU without", "CPU of the transfer"})
+                self.assertGreater(rows[("CPU without, computing on both", 65536)], 500)   # half a millisecond of each core
 
     def test_idle_ranks_are_counted(self):
         rows, _ = self.rows("idle", ranks=6)

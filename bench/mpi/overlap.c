@@ -2,10 +2,12 @@
  * Copyright (c) 2026 the Linnet authors
  * Overlap of computation and communication on the sender, the receiver and both (PIOMan figures 5 to 7). */
 #include "common.h"
+#include "spare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /*
  * A transfer: the sender asks for it; the receiver starts its clock, posts its receive and says so; the sender starts its
@@ -18,8 +20,12 @@
  * and from the medians over the iterations  hidden = (Tcomp + Tcomm - Tboth) / min(Tcomp, Tcomm):  1 when the shorter
  * disappears behind the longer, 0 when they only follow one another, negative when they disturb each other (bench_overlap_rows).
  * --compute-ms sets Tcomp. --mode names the sides, separated by commas: sender, receiver, both.
+ *
+ * Where each rank has a core of its own, a second row of transfers tells what all of it takes of the two cores (spare.h). Nobody waits by polling there: who
+ * does not compute sleeps for as long, and only then looks. CPU with overlap is what computing and transfer take together; without it, what the one takes, and
+ * the other while both ranks sleep; each less what the hand-shake takes. Where the cores are what limits the overlap, both are the same.
  */
-enum { kComp, kComm, kBoth, kPhases = BENCH_PHASES, kMaxIterations = 4096 };
+enum { kComp, kComm, kBoth, kPhases = BENCH_PHASES, kNeither = kPhases, kCpuPhases, kMaxIterations = 4096 };
 
 typedef struct overlap {
     bench_buffer data;
@@ -31,6 +37,35 @@ typedef struct overlap {
 
 static uint64_t seed_of(const overlap* o, uint64_t stamp, long i) { return stamp + (o->verify ? (uint64_t)i : 0); }
 
+typedef struct moment {
+    double time, spare;
+} moment;
+
+static moment this_moment(void) { return (moment){bench_now(), bench_spare()}; }
+
+/* A transfer begins when both are there, and the receiver has posted; each side has a beginning of its own. */
+static moment begin_transfer(overlap* o, bool transfer, long message, MPI_Request* request)
+{
+    moment begin;
+    unsigned char* data = bench_slot(&o->data, message);
+    if (bench_rank == 0) {
+        MPI_Send(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD);   /* a receiver must not start while we still compute */
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        begin = this_moment();
+        if (transfer) {
+            MPI_Isend(data, (int)o->data.size, MPI_BYTE, 1, BENCH_TAG, MPI_COMM_WORLD, request);
+            bench_sent(1, (double)o->data.size, 1);
+        }
+    } else {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        begin = this_moment();
+        if (transfer)
+            MPI_Irecv(data, (int)o->data.size, MPI_BYTE, 0, BENCH_TAG, MPI_COMM_WORLD, request);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
+    }
+    return begin;
+}
+
 static void prepare(void* state, uint64_t stamp, long iterations)
 {
     overlap* o = state;
@@ -41,17 +76,10 @@ static void prepare(void* state, uint64_t stamp, long iterations)
 static double sender(overlap* o, bool transfer, bool compute, uint64_t stamp, long message)
 {
     double reply = 0;
-    unsigned char* data = bench_slot(&o->data, message);
     MPI_Request request = MPI_REQUEST_NULL;
     if (transfer && o->verify)
-        bench_fill(data, o->data.size, seed_of(o, stamp, message));
-    MPI_Send(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD);   /* a receiver must not start while we still compute */
-    MPI_Recv(NULL, 0, MPI_BYTE, 1, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    const double begin = bench_now();
-    if (transfer) {
-        MPI_Isend(data, (int)o->data.size, MPI_BYTE, 1, BENCH_TAG, MPI_COMM_WORLD, &request);
-        bench_sent(1, (double)o->data.size, 1);
-    }
+        bench_fill(bench_slot(&o->data, message), o->data.size, seed_of(o, stamp, message));
+    const double begin = begin_transfer(o, transfer, message, &request).time;
     if (compute)
         bench_compute(o->increments);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -62,20 +90,15 @@ static double sender(overlap* o, bool transfer, bool compute, uint64_t stamp, lo
 
 static void receiver(overlap* o, bool transfer, bool compute, uint64_t stamp, long message)
 {
-    unsigned char* data = bench_slot(&o->data, message);
     MPI_Request request = MPI_REQUEST_NULL;
-    MPI_Recv(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    const double begin = bench_now();
-    if (transfer)
-        MPI_Irecv(data, (int)o->data.size, MPI_BYTE, 0, BENCH_TAG, MPI_COMM_WORLD, &request);
-    MPI_Send(NULL, 0, MPI_BYTE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
+    const double begin = begin_transfer(o, transfer, message, &request).time;
     if (compute)
         bench_compute(o->increments);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const double reply = bench_now() - begin;
     MPI_Send(&reply, 1, MPI_DOUBLE, 0, BENCH_TAG_ACK, MPI_COMM_WORLD);
     if (transfer && o->verify)
-        bench_check(data, o->data.size, seed_of(o, stamp, message), "overlap");
+        bench_check(bench_slot(&o->data, message), o->data.size, seed_of(o, stamp, message), "overlap");
 }
 
 static void run(void* state, uint64_t stamp, long iterations, double report[BENCH_REPORT])
@@ -107,6 +130,64 @@ static void check(void* state, uint64_t stamp, long iterations)
         bench_check(bench_slot(&o->data, last), o->data.size, seed_of(o, stamp, last), "overlap");
 }
 
+/* ---- what it takes of the cores ---- */
+
+static void sleep_until(double when)
+{
+    const double left = when - bench_now();
+    if (left > 0) {
+        const struct timespec time = {(time_t)left, (long)(1e9 * (left - (double)(time_t)left))};
+        nanosleep(&time, NULL);
+    }
+}
+
+/* Seconds of this rank's core: of `window`, which is longer than all that happens, what was not to spare. */
+static double cpu_of_one(overlap* o, bool transfer, bool compute, long message, double window)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    const moment begin = begin_transfer(o, transfer, message, &request);
+    if (compute)
+        bench_compute(o->increments);
+    else
+        sleep_until(begin.time + window / 2);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    sleep_until(begin.time + window);
+    const moment end = this_moment();
+    return end.time - begin.time - (end.spare - begin.spare);
+}
+
+static void measure_cpu(overlap* o, const char* side, double window, double seconds)
+{
+    double mine[kCpuPhases], all[kCpuPhases];
+    const int wanted = (int)(seconds / (window * kCpuPhases));
+    const int iterations = wanted < 16 ? 16 : wanted < kMaxIterations ? wanted : kMaxIterations;
+    int counts = bench_spare_start(), both = 0;
+    MPI_Allreduce(&counts, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (both) {
+        static double times[kCpuPhases][kMaxIterations];
+        for (int i = 0; i < iterations; ++i) {
+            for (int phase = 0; phase < kCpuPhases; ++phase)
+                times[phase][i] = cpu_of_one(o, phase == kComm || phase == kBoth, o->computes && (phase == kComp || phase == kBoth), i, window);
+        }
+        for (int phase = 0; phase < kCpuPhases; ++phase)
+            mine[phase] = bench_median(times[phase], iterations);
+        MPI_Allreduce(mine, all, kCpuPhases, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        const double with = all[kBoth] - all[kNeither];
+        const double without = all[kComp] + all[kComm] - 2 * all[kNeither];
+        const double values[] = {with / without, 1e6 * with, 1e6 * without, 1e6 * (all[kComm] - all[kNeither])};
+        const char* const names[] = {"CPU with overlap to without", "CPU with overlap", "CPU without", "CPU of the transfer"};
+        for (int i = 0; i < 4; ++i) {
+            char metric[96];
+            snprintf(metric, sizeof metric, "%s, computing on %s", names[i], side);
+            bench_row(metric, (double)o->data.size, i == 0 ? "ratio" : "us", "lower", values[i]);
+        }
+    } else {
+        bench_note("a rank may run on several cores, so what the overlap takes of them is not told");
+    }
+    if (counts)
+        bench_spare_stop();
+}
+
 static void measure_side(overlap* o, const bench_options* options, const char* side, double seconds)
 {
     const bool both = strcmp(side, "both") == 0;
@@ -123,6 +204,7 @@ static void measure_side(overlap* o, const bench_options* options, const char* s
         char computing[64];
         snprintf(computing, sizeof computing, "computing on %s", side);
         bench_overlap_rows(computing, side, options->sizes[s], result.own);
+        measure_cpu(o, side, 3e-3 * options->compute_ms, seconds / options->size_count);
     }
 }
 
