@@ -209,7 +209,7 @@ public:
     [[nodiscard]] TimePoint next_timer() const noexcept { return heap_.empty() ? TimePoint::max() : heap_.front()->scheduled; }
     // The owner begins or stops to poll: peers wait longer for one that sleeps.
     void set_polling(bool polling) noexcept { polling_ = polling; }
-    // What peers that poll wait for; others hear it with the next frame, or later.
+    // What peers wait for that poll and think that we do; others hear it with the next frame, or later.
     void flush_acks() noexcept;
     // The owner's host computes, and nobody waits for an answer: the questions that are due soon are due as for a peer that sleeps.
     void be_patient(TimePoint now) noexcept;
@@ -253,8 +253,8 @@ private:
     void detect_losses(Connection& c, TimePoint now) noexcept;
 
     // ---- sending (produce.cc) ----
-    // Each side knows of the other by the flag in its frames: who sleeps asks late for what the other one acknowledges late.
-    [[nodiscard]] static bool ack_can_wait(const Connection& c) noexcept { return c.lane != nullptr && !c.peer_polls; }
+    // Each side knows of the other by the flag in its frames: where one of them sleeps, one asks late for what the other one acknowledges late.
+    [[nodiscard]] static bool ack_can_wait(const Connection& c) noexcept { return c.lane != nullptr && !(c.peer_polls && c.told_polling); }
     [[nodiscard]] bool answers_soon(const Connection& c) const noexcept { return c.peer_polls && (polling_ || c.lane == nullptr); }
     void want_send(Connection& c) noexcept;
     void want_control(Connection& c) noexcept;

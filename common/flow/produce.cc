@@ -221,6 +221,7 @@ void Machine::seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<cons
     ++stats_.frames_out;
 
     c.told_limit = c.line.limit();
+    c.told_polling = polling_;
     c.since_ack = 0;
     c.ack_owed = false;
     c.ack_due = TimePoint::max();

@@ -228,7 +228,8 @@ void Machine::ask_for_credit(Connection& c, TimePoint now) noexcept
     want_control(c);
 }
 
-// A peer that sleeps is told with the next frame, or late: to wake it up for an acknowledgement takes more than it is worth.
+// A peer that sleeps is told with the next frame, or late: to wake it up for an acknowledgement takes more than it is worth. One that polls is told so too, by
+// one that it knows to sleep: the frame would be a call of the event thread's, on the core of a host that computes.
 void Machine::flush_acks() noexcept
 {
     for (Connection* c = delayed_.front(); c != nullptr;) {

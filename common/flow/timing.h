@@ -24,7 +24,7 @@ struct Timing {
     unsigned probe_brisk{16};
     Nanos probe_max{std::chrono::milliseconds{200}};
     Nanos ack_delay{std::chrono::microseconds{50}};        // an acknowledgement waits this long for a frame to ride on
-    Nanos ack_delay_sleeping{std::chrono::milliseconds{4}};   // of a lane, to a peer that sleeps, and asks later than this: each frame wakes it up
+    Nanos ack_delay_sleeping{std::chrono::milliseconds{4}};   // of a lane where one of the two sleeps; then the other asks later than this
     Nanos reorder_floor{std::chrono::microseconds{20}};    // frames of one path overtake each other by less
     Nanos idle_return{std::chrono::milliseconds{10}};      // unused credit goes back after this
     Nanos keep_alive{std::chrono::seconds{10}};            // of silence, after which the peer is asked whether it is there; 0: never

@@ -538,11 +538,19 @@ TEST_P(FrameLink, EventThreadsSendNoFrameButWhatTheyHaveToSay)
         wakes(*b, Sleeper::kEventThread);
         sleeps(*b);
     }
-    const std::size_t before = net.sent.size();   // a host that waits itself is acknowledged at once
+    const std::size_t before = net.sent.size();   // a host that waits itself, and was told that its peer sleeps
     send(link, eager(1, 100));
     wakes(*b, Sleeper::kEventThread);
     sleeps(*b);
+    EXPECT_EQ(frames_of(kB, before), 0);
+    wakes(*b, Sleeper::kHost);
+    answer();
+    wakes(*a, Sleeper::kHost);
     EXPECT_EQ(frames_of(kB, before), 1);
+    send(link, eager(1, 100));   // and one that its peer polls like itself
+    wakes(*b, Sleeper::kEventThread);
+    sleeps(*b);
+    EXPECT_EQ(frames_of(kB, before), 2);
 }
 
 TEST_P(FrameLink, DropsOfTheKernelAreCountedOnce)

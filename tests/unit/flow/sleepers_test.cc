@@ -87,7 +87,18 @@ TEST_F(FlowSleepers, WhoSleepsIsAcknowledgedWithTheNextFrameOrLate)
     a->machine.run(sim.now);
     EXPECT_EQ(head_of(frame_of(*a)).kind, wire::FrameKind::kAck) << "before the question";
     EXPECT_LT(sim.now, began + Timing{}.probe_floor_sleeping);
-    // One that does not sleep any more waits for no longer than any other, even behind frames of its sleep.
+    // One that polls, of one that told it that it sleeps.
+    a->machine.set_polling(true);
+    arrives(100);
+    b->machine.flush_acks();
+    EXPECT_TRUE(frame_of(*b).empty());
+    a->machine.be_patient(sim.now);
+    EXPECT_GE(a->machine.next_timer(), sim.now + Timing{}.ack_delay_sleeping);
+    // Two that do not sleep any more wait for no longer than any others, even behind frames of their sleep.
+    b->machine.set_polling(true);
+    ASSERT_TRUE(write(*b, 50));
+    EXPECT_EQ(a->machine.receive(frame_of(*b), sim.now).drop, Drop::kNone);
+    a->machine.set_polling(false);
     arrives(100);
     a->machine.set_polling(true);
     arrives(100);
