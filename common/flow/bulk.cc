@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -175,8 +176,8 @@ bool BulkTx::on_pull(std::uint32_t train, unsigned first, std::span<const std::u
         return false;
     }
     t->known = true;
-    if (again) {   // nothing came for a while: of other trains neither, perhaps
-        seek();
+    if (again || seeking_) {   // nothing came for a while: of other trains neither, perhaps
+        seek(again, true);
     }
     // What we have sent again since the receiver last heard of us may still be on its way.
     const bool seen_ours = echo != nullptr && !before(*echo, t->resent_stamp);
@@ -195,21 +196,33 @@ bool BulkTx::on_pull(std::uint32_t train, unsigned first, std::span<const std::u
     return true;
 }
 
-bool BulkTx::seek() noexcept
+bool BulkTx::seek(bool anew, bool two) noexcept
 {
-    bool any = false;
+    TrainTx* oldest = nullptr;
+    TrainTx* newest = nullptr;
+    unsigned unknown = 0;
     for (std::uint32_t n = una_; n != next_; ++n) {
-        if (TrainTx* const t = at(n); t != nullptr && t->next != 0 && !t->known) {
-            want(*t, t->next - 1u);
-            any = true;
+        if (TrainTx* const t = at(n); t != nullptr && t->next != 0 && !t->known && (anew || !t->sought)) {
+            t->sought = false;
+            oldest = oldest == nullptr ? t : oldest;
+            newest = t;
+            ++unknown;
         }
     }
-    return any;
+    seeking_ = unknown > (two ? 2u : 1u);
+    if (oldest == nullptr) {
+        return false;
+    }
+    for (TrainTx* const t : {oldest, two ? newest : oldest}) {
+        t->sought = true;
+        want(*t, t->next - 1u);
+    }
+    return true;
 }
 
-bool BulkTx::probe() noexcept
+bool BulkTx::probe(bool first_time) noexcept
 {
-    if (seek()) {
+    if (seek(true, first_time)) {
         return true;
     }
     for (std::uint32_t n = una_; n != next_; ++n) {
@@ -267,55 +280,105 @@ BulkRx::Arrived BulkRx::arrive(std::uint32_t number, const wire::BlockHead& head
     return {t->got.has(index) ? Verdict::kDuplicate : Verdict::kNew, t};
 }
 
-void BulkRx::look_for_holes(TrainRx& t, TimePoint now, Nanos window, bool in_order_path) noexcept
+unsigned BulkRx::advance(TrainRx& t, unsigned sent) noexcept
 {
-    if (t.received == t.frontier || t.asked_part) {
+    const unsigned from = t.frontier;
+    t.frontier = static_cast<std::uint16_t>(std::clamp<unsigned>(sent, from, t.blocks));
+    return t.got.count_missing(from, t.frontier);
+}
+
+void BulkRx::lose(TrainRx& t, unsigned end) noexcept
+{
+    for (unsigned w = t.lost_below / 64; w * 64 < end; ++w) {
+        std::uint64_t bits = t.got.missing(w, end);
+        if (w == t.lost_below / 64) {
+            bits &= ~std::uint64_t{0} << (t.lost_below % 64);
+        }
+        const auto count = static_cast<unsigned>(std::popcount(bits));
+        t.due.add_word(w, bits);
+        t.due_count = static_cast<std::uint16_t>(t.due_count + count);
+        lost_ += count;
+    }
+    t.lost_below = std::max(t.lost_below, static_cast<std::uint16_t>(end));
+}
+
+void BulkRx::lose_asked(TrainRx& t) noexcept
+{
+    const unsigned end = t.lost_below;
+    lost_ -= t.due_count;
+    t.due_count = t.asked_count = t.lost_below = 0;
+    lose(t, end);   // `due` is part of it
+    t.asked_over = false;
+}
+
+void BulkRx::look_for_holes(TrainRx& t, TimePoint now, const Path& path) noexcept
+{
+    if (t.received == t.frontier) {
         t.gap_due = TimePoint::max();
         return;
     }
-    const unsigned sure = in_order_path && t.frontier > kReorderBlocks ? t.frontier - kReorderBlocks : 0;
-    if (sure > t.asked_below && t.got.count_missing(t.asked_below, sure) != 0) {
-        t.ask = true;
-        t.ask_below = static_cast<std::uint16_t>(sure);
+    if (path.in_order && t.top > kReorderBlocks + t.lost_below) {
+        lose(t, t.top - kReorderBlocks);
     }
-    const unsigned from = std::max<unsigned>(t.asked_below, sure);
-    if (t.got.count_missing(from, t.frontier) == 0) {
+    if (t.got.count_missing(t.lost_below, t.frontier) == 0 && !t.asked_over) {
         t.gap_due = TimePoint::max();
     } else if (t.gap_due == TimePoint::max()) {
-        t.gap_due = now + window;
+        t.gap_due = now + path.window;
     }
 }
 
-bool BulkRx::placed(TrainRx& t, unsigned index, TimePoint now, Nanos window, const Stamp* echo, bool in_order_path) noexcept
+BulkRx::Placed BulkRx::placed(TrainRx& t, unsigned index, unsigned sent, TimePoint now, const Path& path) noexcept
 {
     LINNET_ASSERT(!t.got.has(index));
+    Placed result;
+    if (t.due.has(index)) {   // overtaken by others, not lost
+        t.due.remove(index);
+        --t.due_count;
+        --lost_;
+    } else if (index < t.lost_below) {
+        --t.asked_count;
+    }
     t.got.add(index);
     ++t.received;
     ++seen_;
     t.silence = 0;
     t.quiet_since = now;
-    t.frontier = std::max(t.frontier, static_cast<std::uint16_t>(index + 1));
-    if (t.received == t.blocks) {
-        return true;
-    }
-    // The sender answers a pull before it sends anything new. Once it has seen ours, and as many frames as we asked for and a few more have come, what is
-    // missing still was lost again.
-    if (t.asked_below != 0 && echo != nullptr && !before(*echo, t.asked_stamp)) {
-        if (t.patience != 0) {
-            --t.patience;
-        } else {
-            t.asked_below = 0;
-            t.asked_part = false;
+    t.top = std::max(t.top, static_cast<std::uint16_t>(index + 1));
+    const bool older = before(t.number, newest_);
+    result.missing = advance(t, older ? t.blocks : std::max(index + 1, sent));
+    if (t.received == 1 && before(newest_, t.number)) {   // trains are begun one after the other
+        newest_ = t.number;
+        for (TrainRx* const o : trains_) {
+            if (o != nullptr && o != &t) {
+                result.missing += advance(*o, o->blocks);
+                look_for_holes(*o, now, path);
+            }
         }
     }
-    look_for_holes(t, now, window, in_order_path);
-    return false;
+    if (t.received == t.blocks) {
+        result.complete = true;
+        return result;
+    }
+    // The sender answers a pull before it sends anything new, the lower blocks first. When it has seen ours, and the highest of what we asked for is here,
+    // or as many frames as that and a few more have come, then what is missing still was lost again.
+    if (t.asked_count == 0) {
+        t.asked_over = false;
+    } else if (path.echo != nullptr && !before(*path.echo, t.asked_stamp)) {
+        if (t.patience == 0 || (index == t.asked_top && path.in_order)) {
+            lose_asked(t);
+        } else {
+            --t.patience;
+            t.asked_over = t.asked_over || index == t.asked_top;
+        }
+    }
+    look_for_holes(t, now, path);
+    return result;
 }
 
 void BulkRx::placed_next(TrainRx& t) noexcept
 {
     t.got.add(t.frontier);
-    ++t.frontier;
+    t.top = ++t.frontier;
     ++t.received;
     ++seen_;
 }
@@ -342,59 +405,97 @@ TimePoint BulkRx::due(const Timing& timing, Nanos patience) const noexcept
     return next;
 }
 
+std::uint32_t BulkRx::asked() const noexcept
+{
+    std::uint32_t n = 0;
+    for (const TrainRx* t : trains_) {
+        n += t != nullptr ? t->asked_count : 0;
+    }
+    return n;
+}
+
+TimePoint BulkRx::gap_due() const noexcept
+{
+    TimePoint next = TimePoint::max();
+    for (const TrainRx* t : trains_) {
+        next = t != nullptr ? std::min(next, t->gap_due) : next;
+    }
+    return next;
+}
+
+// Nobody has a place for the answer to a guess: one block each of the oldest and the newest train that are quiet. What comes then says more.
 void BulkRx::run(TimePoint now, const Timing& timing, Nanos patience) noexcept
 {
-    for (TrainRx* t : trains_) {
+    TrainRx* oldest = nullptr;
+    TrainRx* newest = nullptr;
+    for (std::uint32_t n = base_; n != base_ + kTrains; ++n) {
+        TrainRx* const t = trains_[n % kTrains];
         if (t == nullptr) {
             continue;
         }
         if (t->gap_due <= now) {
             t->gap_due = TimePoint::max();
-            t->ask = true;
-            t->ask_below = t->frontier;
+            lose(*t, t->frontier);
+            if (t->asked_over) {
+                lose_asked(*t);
+            }
         }
-        if (t->quiet_since + backed_off(timing, patience, t->silence) <= now) {
-            t->ask = t->ask_again = true;
-            t->ask_below = t->blocks;
+        if (quiet(*t, now, timing, patience)) {
             t->silence = static_cast<std::uint8_t>(std::min<unsigned>(t->silence + 1u, 200u));
             t->quiet_since = now;
+            oldest = oldest == nullptr ? t : oldest;
+            newest = t;
         }
+    }
+    if (oldest != nullptr) {
+        oldest->guess = newest->guess = true;
     }
 }
 
-TrainRx* BulkRx::asking() noexcept
+TrainRx* BulkRx::asking(bool places) noexcept
 {
-    const auto it = std::find_if(trains_.begin(), trains_.end(), [](const TrainRx* t) { return t != nullptr && t->ask; });
+    const auto it = std::find_if(trains_.begin(), trains_.end(), [places](const TrainRx* t) {
+        return t != nullptr && (t->guess || (places && t->due_count != 0 && t->asked_count == 0));
+    });
     return it == trains_.end() ? nullptr : *it;
 }
 
 unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std::span<std::uint64_t> words) noexcept
 {
-    unsigned w = 0;
-    while (w * 64 < t.ask_below && t.got.missing(w, t.ask_below) == 0) {
-        ++w;
-    }
-    first = w * 64;
-    unsigned count = 0;
     unsigned asked = 0;
-    bool more = false;
-    for (; w * 64 < t.ask_below && count < words.size() && !more; ++w) {
-        std::uint64_t bits = t.got.missing(w, t.ask_below);
-        while (asked + static_cast<unsigned>(std::popcount(bits)) > most) {
-            bits &= ~(std::uint64_t{1} << (63 - std::countl_zero(bits)));   // the highest
-            more = true;
+    unsigned count = 0;
+    if (std::exchange(t.guess, false)) {
+        // The first that is missing. Where it is known to be lost it stays `due`: should it be asked for by that name too, one copy is in vain.
+        const unsigned i = t.got.count_leading(t.blocks);
+        if (i >= t.lost_below) {
+            t.lost_below = static_cast<std::uint16_t>(i + 1);
+            ++t.asked_count;
         }
-        words[count++] = bits;
-        asked += static_cast<unsigned>(std::popcount(bits));
+        first = i / 64 * 64;
+        words[count++] = std::uint64_t{1} << (i % 64);
+        t.asked_top = static_cast<std::uint16_t>(i);
+        asked = 1;
+    } else {
+        unsigned w = t.due.first() / 64;
+        first = w * 64;
+        for (; asked < most && asked < t.due_count && count < words.size(); ++w) {
+            std::uint64_t bits = t.due.word(w);
+            while (asked + static_cast<unsigned>(std::popcount(bits)) > most) {
+                bits &= ~(std::uint64_t{1} << (63 - std::countl_zero(bits)));   // the highest
+            }
+            words[count++] = bits;
+            t.due.remove_word(w, bits);
+            if (bits != 0) {
+                asked += static_cast<unsigned>(std::popcount(bits));
+                t.asked_top = static_cast<std::uint16_t>(w * 64 + 63 - static_cast<unsigned>(std::countl_zero(bits)));
+            }
+        }
+        t.due_count = static_cast<std::uint16_t>(t.due_count - asked);
+        t.asked_count = static_cast<std::uint16_t>(t.asked_count + asked);
+        lost_ -= asked;
     }
-    while (count != 0 && words[count - 1] == 0) {
-        --count;
-    }
-    t.ask = t.ask_again = false;
-    t.asked_below = std::min(t.ask_below, t.frontier);
     t.asked_stamp = now;
-    t.asked_part = more;
-    t.patience = static_cast<std::uint16_t>(more ? asked - 1 : asked + kReorderBlocks);
+    t.patience = static_cast<std::uint16_t>(asked + kReorderBlocks);
     return count;
 }
 
@@ -405,6 +506,7 @@ TrainRx* BulkRx::take_any() noexcept
             TrainRx* const taken = t;
             t = nullptr;
             --open_;
+            lost_ -= taken->due_count;
             return taken;
         }
     }

@@ -32,6 +32,8 @@ public:
     [[nodiscard]] bool has(unsigned i) const noexcept { return (words_[i / 64] >> (i % 64) & 1) != 0; }
     void add(unsigned i) noexcept { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
     void remove(unsigned i) noexcept { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+    void add_word(unsigned w, std::uint64_t members) noexcept { words_[w] |= members; }
+    void remove_word(unsigned w, std::uint64_t members) noexcept { words_[w] &= ~members; }
     void clear() noexcept { words_ = {}; }
     [[nodiscard]] std::uint64_t word(unsigned w) const noexcept { return words_[w]; }
     // Numbers below `end` that are not in the set, as word `w` of a set.
@@ -65,6 +67,7 @@ struct TrainTx {
     Stamp resent_stamp{0};           // of the last answer
     bool resent_any{false};
     bool known{false};               // to the receiver: it has asked for blocks of it
+    bool sought{false};              // a block was sent again so that it is
 
     [[nodiscard]] std::span<const std::byte> block(unsigned i) const noexcept
     {
@@ -86,7 +89,7 @@ public:
         std::uint16_t index;
         bool again;
     };
-    // Blocks asked for again need no credit: theirs was lost with them.
+    // Blocks asked for again need no credit: who asks has a place for each.
     [[nodiscard]] bool can_send(std::uint32_t limit) const noexcept { return wanted_trains() || (unsent_ != 0 && before(used_, limit)); }
     [[nodiscard]] Picked pick(Stamp now) noexcept;
     // Another full block of the train that pick() took one of, if it is as good as pick() again and neither the last of the train nor that of the credit; null:
@@ -102,7 +105,7 @@ public:
     // The receiver misses these blocks. `echo`: our newest stamp that it had seen. Returns whether there is such a train.
     bool on_pull(std::uint32_t train, unsigned first, std::span<const std::uint64_t> missing, const Stamp* echo, bool again) noexcept;
     // No news for long. False: nothing was ever sent that could be sent again; ask for credit.
-    [[nodiscard]] bool probe() noexcept;
+    [[nodiscard]] bool probe(bool first_time) noexcept;
     // Any train, taken out, at the end of the connection; null: no more.
     [[nodiscard]] TrainTx* take_any() noexcept;
 
@@ -112,8 +115,9 @@ public:
     [[nodiscard]] std::uint32_t next() const noexcept { return next_; }
 
 private:
-    // A block of each train that was begun and that the receiver may know nothing of. Returns whether there is one.
-    bool seek() noexcept;
+    // A block of the oldest train that was begun and that the receiver may know nothing of, and of the newest if `two`; those left out the last time unless
+    // `anew`. Few places are kept for what is sent unasked; the next pull has those of the next two sent. Returns whether there is one.
+    bool seek(bool anew, bool two) noexcept;
     [[nodiscard]] TrainTx*& at(std::uint32_t number) noexcept { return trains_[number % kTrains]; }
     [[nodiscard]] TrainTx* find(std::uint32_t number) noexcept { return number - una_ < next_ - una_ ? at(number) : nullptr; }
     [[nodiscard]] bool wanted_trains() const noexcept { return wanted_ != 0; }
@@ -127,6 +131,7 @@ private:
     std::uint32_t unsent_{0};    // blocks never sent
     std::uint32_t wanted_{0};    // blocks asked for again
     std::uint32_t resent_{0};
+    bool seeking_{false};        // there were more trains than seek() may send blocks of
 };
 
 struct TrainRx : QueueLink {
@@ -140,28 +145,31 @@ struct TrainRx : QueueLink {
     void* cookie{nullptr};
     std::uint16_t part{0};
     bool landing_known{false};
-    bool ask{false};                // a pull is owed
-    bool ask_again{false};          // and it is a repetition
-    bool asked_part{false};         // the last pull left out what was beyond its share: it waits until that has come
+    bool guess{false};              // nothing came for long: a question is owed, for one block
+    bool asked_over{false};         // the highest of what was asked for is here: the rest is lost when `gap_due` has come
     std::uint16_t blocks{0};
     std::uint16_t block_bytes{0};
     std::uint16_t received{0};
-    std::uint16_t frontier{0};      // one more than the highest block that came
-    std::uint16_t ask_below{0};     // what the owed pull covers
-    std::uint16_t asked_below{0};   // holes below it have been asked for
-    std::uint16_t patience{0};      // frames to come after the sender has seen our pull, before we ask again
+    std::uint16_t top{0};           // one more than the highest block that came
+    std::uint16_t frontier{0};      // blocks before it have been sent at least once
+    std::uint16_t lost_below{0};    // what misses below it is lost: `due`, or asked for again and not here yet
+    std::uint16_t due_count{0};
+    std::uint16_t asked_count{0};
+    std::uint16_t asked_top{0};     // the highest block of the last pull
+    std::uint16_t patience{0};      // frames to come after the sender has seen it, before what it asked for counts as lost again
     Stamp asked_stamp{0};
-    TimePoint gap_due{TimePoint::max()};   // holes near the frontier count as lost then
+    TimePoint gap_due{TimePoint::max()};   // what misses below the frontier counts as lost then
     TimePoint quiet_since{};               // the last block, or the last question
     std::uint8_t silence{0};               // questions in a row that nothing answered
     BlockSet got;
+    BlockSet due;                   // lost, and to be asked for when there are places
 
     [[nodiscard]] std::size_t landed() const noexcept { return std::min(room, bytes); }
 };
 
 class BulkRx {
 public:
-    explicit BulkRx(std::uint32_t first) noexcept : base_{first}, seen_{first} {}
+    explicit BulkRx(std::uint32_t first) noexcept : base_{first}, newest_{first - 1}, seen_{first} {}
 
     enum class Verdict : std::uint8_t { kNew, kDuplicate, kBeyond, kMismatch, kNoTrain };
     struct Arrived {
@@ -170,21 +178,35 @@ public:
     };
     // The head of a block; kNew: it belongs at its place of `train`, which is created for the first of its blocks. Counts nothing yet.
     [[nodiscard]] Arrived arrive(std::uint32_t number, const wire::BlockHead& head, std::size_t payload_bytes, Pool<TrainRx>& pool) noexcept;
-    // The block is in place. `echo`: the newest of our stamps that its sender had seen. True: the train is complete.
-    bool placed(TrainRx& t, unsigned index, TimePoint now, Nanos window, const Stamp* echo, bool in_order_path) noexcept;
+    struct Path {
+        Nanos window;         // by which frames may overtake each other
+        const Stamp* echo;    // the newest of our stamps that the sender had seen
+        bool in_order;        // frames have never been seen to overtake each other
+    };
+    struct Placed {
+        bool complete{false};
+        unsigned missing{0};   // blocks that were sent before it, as is known now, and have not come
+    };
+    // The block is in place. `sent`: how many blocks of the train had been sent when it was, if its sender said so, or 0.
+    Placed placed(TrainRx& t, unsigned index, unsigned sent, TimePoint now, const Path& path) noexcept;
     // Whether the block after the highest may come in a row: nothing is missing before it, nothing is asked for, and it is not the last.
-    [[nodiscard]] static bool in_row(const TrainRx& t) noexcept { return t.received == t.frontier && t.asked_below == 0 && t.frontier + 1 < t.blocks; }
+    [[nodiscard]] static bool in_row(const TrainRx& t) noexcept
+    {
+        return t.received == t.frontier && t.asked_count == 0 && t.due_count == 0 && t.frontier + 1 < t.blocks;
+    }
     // It came, and is in place.
     void placed_next(TrainRx& t) noexcept;
     // Take a complete train out; it is acknowledged from now on.
     void finish(TrainRx& t) noexcept;
     // Time has passed: mark pulls as owed.
-    // `patience`: how long a train may be quiet before all that misses is asked for.
+    // `patience`: how long a train may be quiet before it is asked about.
     void run(TimePoint now, const Timing& timing, Nanos patience) noexcept;
     [[nodiscard]] TimePoint due(const Timing& timing, Nanos patience) const noexcept;
-    // The next train with a pull owed, or null.
-    [[nodiscard]] TrainRx* asking() noexcept;
-    // The words of that pull, for at most `most` blocks, and that it goes out now.
+    [[nodiscard]] TimePoint gap_due() const noexcept;
+    // The next train with a pull owed, or null. `places`: whether there are some for blocks that were lost.
+    [[nodiscard]] TrainRx* asking(bool places) noexcept;
+    // The words of that pull, which goes out now: for at most `most` lost blocks, or for one by a guess. Each question about a train waits until what the
+    // last one asked for is here, or lost again.
     [[nodiscard]] unsigned ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std::span<std::uint64_t> words) noexcept;
     [[nodiscard]] TrainRx* take_any() noexcept;
 
@@ -192,16 +214,32 @@ public:
     [[nodiscard]] std::uint32_t ack() const noexcept { return base_; }
     [[nodiscard]] std::uint64_t sack() const noexcept { return done_ >> 1; }
     [[nodiscard]] std::uint32_t seen() const noexcept { return seen_; }
+    // Blocks that are lost and not asked for again.
+    [[nodiscard]] std::uint32_t lost() const noexcept { return lost_; }
+    // Those that are asked for, and not here.
+    [[nodiscard]] std::uint32_t asked() const noexcept;
     [[nodiscard]] bool idle() const noexcept { return open_ == 0; }
     [[nodiscard]] unsigned open() const noexcept { return open_; }
 
 private:
-    void look_for_holes(TrainRx& t, TimePoint now, Nanos window, bool in_order_path) noexcept;
+    // So many blocks of it were sent. Returns how many of these are news, and not here.
+    static unsigned advance(TrainRx& t, unsigned sent) noexcept;
+    void look_for_holes(TrainRx& t, TimePoint now, const Path& path) noexcept;
+    // What misses below `end` is lost.
+    void lose(TrainRx& t, unsigned end) noexcept;
+    // What was asked for is lost again, and asked for once more when there are places.
+    void lose_asked(TrainRx& t) noexcept;
+    [[nodiscard]] static bool quiet(const TrainRx& t, TimePoint now, const Timing& timing, Nanos patience) noexcept
+    {
+        return t.quiet_since + backed_off(timing, patience, t.silence) <= now;
+    }
 
     std::array<TrainRx*, kTrains> trains_{};
     std::uint32_t base_;       // the first train that is not complete
+    std::uint32_t newest_;     // the last train that was begun: of those before it all blocks were sent
     std::uint64_t done_{0};    // bit i: train base_ + i is
     std::uint32_t seen_;       // blocks that arrived, each counted once
+    std::uint32_t lost_{0};
     unsigned open_{0};
 };
 

@@ -41,7 +41,7 @@ struct Bulk {
     explicit Bulk(std::uint32_t first) noexcept : tx{first}, rx{first}, acked{first} {}
 };
 
-struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, ListLinkOf<4>, ListLinkOf<5> {
+struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, ListLinkOf<4>, ListLinkOf<5>, ListLinkOf<6> {
     enum class Phase : std::uint8_t { kOpening, kUp, kClosing };
 
     ConnectionId id{};

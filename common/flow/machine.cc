@@ -12,7 +12,7 @@ Machine::Machine(const Config& config, FramePool& tx, FramePool& rx)
     : config_{config},
       tx_pool_{tx},
       rx_pool_{rx},
-      pool_{config.ring_frames > config.control_reserve ? config.ring_frames - config.control_reserve : 0, ArrivalWindow::kFirst},
+      pool_{config.ring_frames > config.control_reserve ? config.ring_frames - config.control_reserve : 0, ArrivalWindow::kFirst, config.aside},
       trains_tx_{config.trains},
       trains_rx_{config.trains}
 {
@@ -148,6 +148,7 @@ void Machine::close(ConnectionId id) noexcept
     unlink(std::integral_constant<int, 3>{});
     unlink(std::integral_constant<int, 4>{});
     unlink(std::integral_constant<int, 5>{});
+    unlink(std::integral_constant<int, 6>{});
     unschedule(*c);
     c->line.end(pool_);
     if (c->lane != nullptr) {
@@ -155,6 +156,7 @@ void Machine::close(ConnectionId id) noexcept
         c->lane->rx.clear(rx_pool_);
         frames_released();
     }
+    feed_waiting();
     feed_starved();
 }
 
@@ -226,6 +228,7 @@ bool Machine::all_acked(ConnectionId id) const noexcept
 void Machine::set_ring_frames(std::uint32_t frames) noexcept
 {
     pool_.set_capacity(frames > config_.control_reserve ? frames - config_.control_reserve : 0);
+    feed_waiting();
     feed_starved();
 }
 

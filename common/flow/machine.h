@@ -112,6 +112,7 @@ public:
         std::uint32_t ring_frames{256};        // places of the receive ring, measured; a veth holds 256
         std::uint32_t control_reserve{32};     // of them never lent, so that acknowledgements and pulls find room
         std::uint32_t first_credit{2};         // what a peer may send before it was granted anything
+        std::uint32_t aside{6};                // and not of the others, for each connection that is lent some: what its peer sends unasked
         std::uint32_t bulk_share{256};         // most blocks lent to one peer (a lane's most is its window)
         unsigned trains_open{4};               // per connection and direction
         std::uint32_t trains{64};              // records in all, each direction
@@ -270,7 +271,7 @@ private:
                                                  std::span<const std::byte> payload) noexcept;
     void data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept;
     [[nodiscard]] std::size_t next_blocks(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept;
-    void pull_frame(Connection& c, TrainRx& t, TimePoint now, TxFrame& f) noexcept;
+    void pull_frame(Connection& c, TrainRx& t, unsigned places, TimePoint now, TxFrame& f) noexcept;
 
     // ---- receiving (receive.cc) ----
     [[nodiscard]] Drop admit(std::span<const std::byte> frame, wire::FrameHead& h, std::span<const std::byte>& body, Connection*& c) noexcept;
@@ -282,11 +283,19 @@ private:
                        Received& r) noexcept;
     [[nodiscard]] Drop receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept;
     [[nodiscard]] Drop receive_reset(const wire::FrameHead& h) noexcept;
-    void place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept;
+    struct Block {
+        unsigned index{0};
+        unsigned sent{0};   // blocks of the train that had been sent then; 0: not told
+        std::span<const std::byte> payload;
+    };
+    void place(Connection& c, TrainRx& t, const Block& block, TimePoint now) noexcept;
     void begin_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept;
     void data_arrived(Connection& c, bool at_once, TimePoint now) noexcept;
     void watch_arrivals(std::uint32_t count, std::uint32_t missing) noexcept;
-    [[nodiscard]] unsigned most_asked(const Connection& c) const noexcept;
+    void count_arrived(Connection& c) noexcept { c.line.arrived(pool_, c.bulk->rx.seen(), c.bulk->rx.lost()); }
+    [[nodiscard]] unsigned places_for(const Connection& c) const noexcept;
+    void wait_for_places(Connection& c) noexcept;
+    void feed_waiting() noexcept;
     void release_shown() noexcept;
     void lend(Connection& c) noexcept;
     void feed_starved() noexcept;
@@ -304,8 +313,7 @@ private:
     MachineStats stats_;
     bool polling_{true};
     FramePool::Index lent_out_{FramePool::kNone};   // what the last more_lane() showed
-    std::span<const std::byte> pending_payload_;    // of the block that waits for land()
-    unsigned pending_index_{0};
+    Block pending_;                                 // waits for land()
     struct Row {
         Connection* connection{nullptr};      // null: there is none
         TrainRx* train{nullptr};
@@ -327,6 +335,7 @@ private:
     IntrusiveList<Connection, ListLinkOf<2>> events_;
     IntrusiveList<Connection, ListLinkOf<3>> starved_;      // would be lent more if there were more
     IntrusiveList<Connection, ListLinkOf<4>> delayed_;      // acknowledgements that wait for a frame to ride on
+    IntrusiveList<Connection, ListLinkOf<6>> waiting_;      // blocks of theirs were lost, and there are no places to ask for them
     IntrusiveList<Connection, ListLinkOf<5>> unbuffered_;   // writers that found the pool of frames or trains empty
 };
 

@@ -53,13 +53,23 @@ std::size_t Machine::produce(TimePoint now, std::span<TxFrame> out) noexcept
 std::size_t Machine::produce_control(Connection& c, TimePoint now, std::span<TxFrame> out) noexcept
 {
     std::size_t n = 0;
-    while (c.bulk != nullptr && n < out.size()) {
-        TrainRx* const t = c.bulk->rx.asking();
-        if (t == nullptr) {
-            break;
+    bool asking = false;
+    if (c.bulk != nullptr) {
+        while (n < out.size()) {
+            const unsigned places = places_for(c);
+            TrainRx* const t = c.bulk->rx.asking(places != 0);
+            if (t == nullptr) {
+                break;
+            }
+            pull_frame(c, *t, places, now, out[n++]);
         }
-        pull_frame(c, *t, now, out[n]);
-        n += out[n].head_bytes != 0 ? 1 : 0;
+        asking = c.bulk->rx.asking(places_for(c) != 0) != nullptr;
+        if (!asking) {
+            wait_for_places(c);
+        }
+        if (n != 0) {
+            feed_waiting();
+        }
     }
     if (c.ack_owed && !c.probe_owed && can_send_data(c)) {
         // A frame of data will tell it, and goes next.
@@ -75,7 +85,6 @@ std::size_t Machine::produce_control(Connection& c, TimePoint now, std::span<TxF
         c.probe_owed = false;
         seal(c, out[n++], h, {}, now);
     }
-    const bool asking = c.bulk != nullptr && c.bulk->rx.asking() != nullptr;
     if (asking || c.probe_owed || (c.ack_owed && !can_send_data(c))) {
         control_.push_front(c);   // `out` is full
     }
@@ -128,6 +137,7 @@ void Machine::data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept
         block.index.set(p.index);
         block.block_bytes.set(p.train->block_bytes);
         block.part.set(p.train->part);
+        block.sent.set(p.again ? p.train->next : std::uint16_t{0});
         block.bulk = p.train->head;
         extra = std::as_bytes(std::span{&block, 1});
         again = p.again;
@@ -141,16 +151,13 @@ void Machine::data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept
     seal(c, f, h, extra, now);
 }
 
-void Machine::pull_frame(Connection& c, TrainRx& t, TimePoint now, TxFrame& f) noexcept
+void Machine::pull_frame(Connection& c, TrainRx& t, unsigned places, TimePoint now, TxFrame& f) noexcept
 {
     std::array<std::uint64_t, wire::kTrainWords> words;
-    const bool again = t.ask_again;
+    const bool again = t.guess;
     unsigned first = 0;
-    const unsigned count = c.bulk->rx.ask(t, stamp_of(now), most_asked(c), first, words);
-    f.head_bytes = 0;
-    if (count == 0) {
-        return;   // what was missing has come meanwhile
-    }
+    const unsigned count = c.bulk->rx.ask(t, stamp_of(now), places, first, words);
+    count_arrived(c);   // the places are taken
     std::array<std::byte, sizeof(wire::PullHead) + wire::kTrainWords * sizeof(le64)> body;
     wire::PullHead p;
     p.first.set(static_cast<std::uint16_t>(first));
@@ -271,7 +278,7 @@ void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
                 break;
             case wire::FrameKind::kPull:
                 if (TrainRx* const t = c->bulk->rx.find(f.number); t != nullptr) {
-                    t->ask = t->ask_again = true;
+                    t->guess = true;
                     want_control(*c);
                 }
                 break;

@@ -308,6 +308,7 @@ void Machine::data_arrived(Connection& c, bool at_once, TimePoint now) noexcept
 {
     c.data_heard = now;
     c.lent_tries = 0;
+    feed_waiting();
     lend(c);
     feed_starved();
     ++c.since_ack;
@@ -334,14 +335,38 @@ void Machine::watch_arrivals(std::uint32_t count, std::uint32_t missing) noexcep
 {
     if (window_.arrived(count, missing, pool_.lent())) {
         pool_.set_bound(window_.size());
+        feed_waiting();
     }
 }
 
-// Blocks asked for again are on their way like others, and answered without credit: this connection's share of the window, for each train of it that may ask.
-unsigned Machine::most_asked(const Connection& c) const noexcept
+// How many lost blocks it may ask for: as many as there are places in the ring, of what the way holds its share; first frames that it does not use are extra.
+// 0: it waits until there are more, as there will be; a few at a time would be a question for each.
+unsigned Machine::places_for(const Connection& c) const noexcept
 {
-    constexpr std::uint32_t kLeast = 8;
-    return std::max(kLeast, window_.size() / std::max(pool_.borrowers(), 1u) / std::max(c.bulk->rx.open(), 1u));
+    constexpr std::uint32_t kLeastShare = 8;
+    const BulkRx& rx = c.bulk->rx;
+    const std::uint32_t share = std::max(pool_.allowed() / std::max(pool_.borrowers(), 1u), kLeastShare);
+    const std::uint32_t asked = rx.asked();
+    const std::uint32_t places = std::min(pool_.vacant() + c.line.spare(), share - std::min(asked, share));
+    const bool few = places < std::min(rx.lost(), share / 2);
+    return few && asked != 0 ? 0 : places;
+}
+
+// Who has its share on the way asks when that comes.
+void Machine::wait_for_places(Connection& c) noexcept
+{
+    if (pool_.vacant() + c.line.spare() == 0 && c.bulk->rx.asking(true) != nullptr && !static_cast<ListLinkOf<6>&>(c).linked()) {
+        waiting_.push_back(c);
+    }
+}
+
+// Places came back: the one that waits longest asks first.
+void Machine::feed_waiting() noexcept
+{
+    if (Connection* const c = waiting_.front(); c != nullptr && pool_.vacant() + c->line.spare() != 0) {
+        waiting_.remove(*c);
+        want_control(*c);
+    }
 }
 
 void Machine::lend(Connection& c) noexcept
@@ -362,7 +387,11 @@ void Machine::feed_starved() noexcept
         if (c == nullptr) {
             return;
         }
+        const std::uint32_t before_it = c->line.limit();
         lend(*c);
+        if (c->line.limit() == before_it && static_cast<ListLinkOf<3>&>(*c).linked()) {
+            return;   // with one borrower more there is nothing left
+        }
         if (c->line.limit() != c->told_limit) {
             want_ack(*c);
         }
@@ -396,17 +425,17 @@ void Machine::receive_block(Connection& c, const wire::FrameHead& h, std::span<c
         case BulkRx::Verdict::kMismatch: drop(r, Drop::kMismatch); return;
         case BulkRx::Verdict::kNoTrain: drop(r, Drop::kNoBuffer); return;
     }
+    const Block block{head.index.get(), head.sent.get(), payload};
     if (!a.train->landing_known) {
         r.landing = &a.train->head;
         r.train = a.train->number;
         r.part = a.train->part;
         r.part_bytes = static_cast<std::uint32_t>(a.train->bytes);
         r.part_offset = static_cast<std::uint32_t>(wire::train_offset(a.train->block_bytes, a.train->part));
-        pending_payload_ = payload;
-        pending_index_ = head.index.get();
+        pending_ = block;
         return;
     }
-    place(c, *a.train, head.index.get(), payload, now);
+    place(c, *a.train, block, now);
 }
 
 void Machine::land(const Received& asked, std::byte* to, std::size_t room, void* cookie, TimePoint now) noexcept
@@ -420,38 +449,40 @@ void Machine::land(const Received& asked, std::byte* to, std::size_t room, void*
     t->room = to != nullptr ? room : 0;
     t->cookie = cookie;
     t->landing_known = true;
-    place(*c, *t, pending_index_, pending_payload_, now);
+    place(*c, *t, pending_, now);
 }
 
-void Machine::place(Connection& c, TrainRx& t, unsigned index, std::span<const std::byte> payload, TimePoint now) noexcept
+void Machine::place(Connection& c, TrainRx& t, const Block& block, TimePoint now) noexcept
 {
-    const std::size_t at = std::size_t{index} * t.block_bytes;
+    const std::size_t at = std::size_t{block.index} * t.block_bytes;
     if (at < t.room) {
-        const std::size_t n = std::min(payload.size(), t.room - at);
-        if (n != 0 && t.to + at != payload.data()) {
-            std::memmove(t.to + at, payload.data(), n);   // it may lie where another block of the same buffer was expected
+        const std::size_t n = std::min(block.payload.size(), t.room - at);
+        if (n != 0 && t.to + at != block.payload.data()) {
+            std::memmove(t.to + at, block.payload.data(), n);   // it may lie where another block of the same buffer was expected
         }
     }
     BulkRx& rx = c.bulk->rx;
-    watch_arrivals(1, index > t.frontier ? index - t.frontier : 0);
-    const Nanos window = reorder_window(config_.timing, c.rtt, c.widened);
-    const bool complete = rx.placed(t, index, now, window, c.echoed_known ? &c.echoed : nullptr, c.in_order_path());
-    if (complete) {
+    const BulkRx::Path path{reorder_window(config_.timing, c.rtt, c.widened), c.echoed_known ? &c.echoed : nullptr, c.in_order_path()};
+    const BulkRx::Placed placed = rx.placed(t, block.index, block.sent, now, path);
+    watch_arrivals(1, placed.missing);
+    if (placed.complete) {
         rx.finish(t);
         c.bulk->finished.push_back(t);
         queue_event(c);
-    } else {
-        if (c.pull_at == TimePoint::max()) {
-            c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls);   // a later one is found out when it comes
-        }
-        c.pull_at = std::min(c.pull_at, t.gap_due);
-        wake_by(c, c.pull_at);
-        if (t.ask) {
+    } else if (c.pull_at == TimePoint::max()) {
+        c.pull_at = now + probe_timeout(config_.timing, c.rtt, c.peer_polls);   // a later one is found out when it comes
+    }
+    count_arrived(c);
+    if (rx.lost() != 0 || placed.missing != 0) {   // of this train, or of one before it
+        c.pull_at = std::min(c.pull_at, rx.gap_due());
+        if (rx.asking(places_for(c) != 0) != nullptr) {
             want_control(c);
         }
+    } else {
+        c.pull_at = std::min(c.pull_at, t.gap_due);
     }
-    c.line.arrived(pool_, rx.seen());
-    data_arrived(c, complete, now);
+    wake_by(c, c.pull_at);
+    data_arrived(c, placed.complete, now);
 }
 
 Drop Machine::receive_pull(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now) noexcept

@@ -128,7 +128,7 @@ void Machine::end_row(TimePoint now) noexcept
         Connection& c = *row_.connection;
         stats_.frames_in += row_.joined;
         row_.train->quiet_since = now;
-        c.line.arrived(pool_, c.bulk->rx.seen());
+        count_arrived(c);
         watch_arrivals(row_.joined, 0);
         c.since_ack += row_.joined - 1;
         data_arrived(c, false, now);

@@ -103,7 +103,8 @@ void Machine::run_connection(Connection& c, TimePoint now) noexcept
         const Nanos patience = probe_timeout(config_.timing, c.rtt, c.peer_polls);
         c.bulk->rx.run(now, config_.timing, patience);
         c.pull_at = c.bulk->rx.due(config_.timing, patience);
-        if (c.bulk->rx.asking() != nullptr) {
+        count_arrived(c);
+        if (c.bulk->rx.asking(true) != nullptr) {
             want_control(c);
         }
     }
@@ -161,7 +162,7 @@ void Machine::probe_due(Connection& c, TimePoint now) noexcept
         c.lane->tx.probe();
         data = true;
     } else if (c.bulk != nullptr && !c.bulk->tx.idle()) {
-        data = c.bulk->tx.probe();
+        data = c.bulk->tx.probe(c.backoff == 0);
     }
     if (data) {
         want_send(c);

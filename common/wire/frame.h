@@ -72,7 +72,7 @@ struct BlockHead {
     le16 index;          // of this block
     le16 block_bytes;    // of every block but the last
     le16 part;           // which part of the bulk packet this train is
-    le16 reserved;       // zero
+    le16 sent;           // with a block that goes out again: so many blocks of the train have been sent at least once; 0: not told
     BulkHead bulk;       // body_bytes: of the whole packet
 };
 static_assert(sizeof(BlockHead) == 32 && alignof(BlockHead) == 1);

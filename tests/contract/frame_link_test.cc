@@ -484,6 +484,36 @@ TEST_P(FrameLink, EveryPacketOnTheWayEndsWithItsLink)
     ASSERT_EQ(b->sink.downs.size(), 1u);
 }
 
+// What was without a core for a while finds the answer behind many other frames, and does not ask again before it has read that far.
+TEST_P(FrameLink, WhatLiesInTheRingIsNotLate)
+{
+    const LinkId link = open();
+    Host& c = host(3);
+    const auto bulk = c.transport->connect(PeerId{1}, LinkRole::kBulk, a->name);
+    ASSERT_TRUE(bulk.ok());
+    pass(milliseconds{5});
+    const Bytes payload = pattern(1, 200'000);
+    ASSERT_EQ(c.transport->send_bulk(*bulk, bulk_head(1, payload.size()), payload, &net), Status::kInProgress);
+    pass(milliseconds{2}, std::chrono::microseconds{20});   // it has credit now
+    ASSERT_EQ(a->sink.bulk.size(), 1u);
+    ASSERT_EQ(c.transport->send_bulk(*bulk, bulk_head(2, payload.size()), payload, &net), Status::kInProgress);
+    send(link, eager(1, 8));
+    for (int i = 0; i < 3; ++i) {   // the answer
+        b->transport->poll(64);
+        clock.advance(std::chrono::microseconds{60});
+    }
+    clock.advance(milliseconds{30});
+    const auto sent = [this] {
+        return std::count_if(net.sent.begin(), net.sent.end(), [](const auto& f) { return f.from == kA && f.head().kind == wire::FrameKind::kLane; });
+    };
+    const auto before = sent();
+    for (int i = 0; i < 8; ++i) {
+        a->transport->poll(64);
+    }
+    EXPECT_EQ(a->sink.bulk.size(), 2u);
+    EXPECT_EQ(sent(), before) << "it was sent again";
+}
+
 TEST_P(FrameLink, IdleLinksOweNoTimerButTheKeepAlive)
 {
     open();

@@ -34,6 +34,9 @@ constexpr std::size_t kMaxGoodbyes = 256;
 constexpr std::uint32_t kLeastRing = 48;
 // All of what a poll of another transport would wait for: several batches, then the others have their turn.
 constexpr unsigned kBatchesAtOnce = 4;
+constexpr std::uint32_t kControl = 64;   // places of a ring that are never lent
+// A process without a core for a while finds its ring full: what it waits for may lie there, and is not late before it has read so far.
+constexpr std::uint32_t kJudgedUnread = 512;
 
 }   // namespace
 
@@ -69,7 +72,7 @@ void FrameTransport::make_channel(unsigned number)
     flow::Machine::Config config;
     config.frame_bytes = bytes;
     config.ring_frames = ch->limits.ring_frames;
-    config.control_reserve = std::min(config.control_reserve, config.ring_frames / 4);
+    config.control_reserve = config.ring_frames >= 8 * kControl ? kControl : std::min(config.control_reserve, config.ring_frames / 4);
     config.trains_open = kBulkPackets;
     config.trains = 128;
     config.bulk_share = 1024;
@@ -363,24 +366,25 @@ bool FrameTransport::take_aim(Channel& ch) noexcept
 unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
 {
     unsigned done = 0;
-    for (unsigned batch = 0; batch < kBatchesAtOnce && done < std::max(budget, 1u) && !closed_; ++batch) {
+    bool all = false;
+    for (unsigned batch = 0; batch < kBatchesAtOnce && done < std::max(budget, 1u) && !closed_ && !all; ++batch) {
         const bool aimed = take_aim(ch);
         const std::size_t n = port_->receive(ch.number, ch.arrived);
         if (n != 0) {
             done += handle(ch, std::span{ch.arrived}.first(n));
         }
-        if (n < ch.arrived.size() && !(aimed && n != 0)) {
-            break;
-        }
+        all = n < ch.arrived.size() && !(aimed && n != 0);
     }
+    ch.unread = all ? 0 : ch.unread + done;
     if (closed_ || ch.due.load(std::memory_order_relaxed) > now_.time_since_epoch().count()) {
         return done;
     }
     bool events = false;
     {
         Held lock{ch};
-        if (ch.machine->next_timer() <= now_) {
+        if (ch.machine->next_timer() <= now_ && (all || ch.unread >= kJudgedUnread)) {
             ch.machine->run(now_);
+            ch.unread = 0;
         }
         flush(ch, now_);
         events = ch.machine->has_events();

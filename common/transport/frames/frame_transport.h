@@ -87,6 +87,7 @@ private:
         std::array<RxFrame, kBatch> arrived;       // token holder
         flow::Machine::Ahead ahead;                // token holder: at which the port was aimed last
         bool trains{false};                        // token holder: one may be arriving
+        std::uint32_t unread{0};                   // token holder: frames read since there may be more behind them
         std::size_t at_once{kBatch};               // frames of one produce(): whole bursts
 
         // When a poll without arrivals has to look at the machine, by the clock: then at the latest. Written by Held; a poll that does not see the newest is

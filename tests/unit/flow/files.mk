@@ -7,6 +7,7 @@ single_threaded_programs += unit_flow_test
 seeded_programs += unit_flow_test
 unit_flow_test_SOURCES = \
     unit/flow/arrival_window_test.cc \
+    unit/flow/credit_test.cc \
     unit/flow/flow_sim_test.cc \
     unit/flow/machine_test.cc \
     unit/flow/sleepers_test.cc \

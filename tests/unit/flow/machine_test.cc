@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 
 #include "support/seed.h"
@@ -129,7 +130,7 @@ TEST_F(MachineTest, IdlePeerGivesItsCreditBack)
     a->send_lane(50);
     ASSERT_TRUE(sim.run([&] { return b->lane_received == 1; }, 10ms));
     EXPECT_EQ(b->machine.credit().borrowers(), 1u);
-    EXPECT_EQ(b->machine.credit().lent(), 60u);
+    EXPECT_EQ(b->machine.credit().lent(), 60u - config.aside);
     ASSERT_TRUE(sim.run([&] { return b->machine.credit().lent() == 0; }, 100ms));
     EXPECT_EQ(a->machine.stats().credit_returns, 1u);
     EXPECT_EQ(b->machine.credit().borrowers(), 0u);
@@ -313,6 +314,95 @@ TEST_F(MachineTest, RowEndsWithTheCredit)
     }
     EXPECT_EQ(taken, 6u);   // what is lent anew for the first two included
     b->machine.end_row(sim.now);
+}
+
+// Nobody has a place for what a guess brings: it is one block, and that says how many were sent. What is lost of these is then asked for.
+TEST_F(MachineTest, QuestionAfterSilenceIsForOneBlock)
+{
+    Machine::Config config;
+    config.first_credit = 40;
+    join(config);
+    const std::size_t block = a->machine.block_payload();
+    a->send_bulk(30 * block, 30 * block);
+    a->give();
+    std::array<TxFrame, 30> out;
+    ASSERT_EQ(a->machine.produce(sim.now, out), out.size());
+    for (const TxFrame& f : std::span{out}.first(10)) {   // the others are lost
+        std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
+        bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
+        b->take(b->machine.receive(bytes, sim.now));
+    }
+    const auto asked = [&](bool again) {
+        for (auto frame = frame_of(*b); !frame.empty(); frame = frame_of(*b)) {
+            if (head_of(frame).kind == wire::FrameKind::kPull) {
+                EXPECT_EQ((head_of(frame).flags.get() & wire::frame_flag::kAgain) != 0, again);
+                EXPECT_EQ(a->machine.receive(frame, sim.now).drop, Drop::kNone);
+                int bits = 0;
+                for (std::size_t at = sizeof(wire::FrameHead) + sizeof(wire::PullHead); at < frame.size(); at += sizeof(le64)) {
+                    le64 word;
+                    std::memcpy(&word, frame.data() + at, sizeof word);
+                    bits += std::popcount(word.get());
+                }
+                return bits;
+            }
+        }
+        return 0;
+    };
+    EXPECT_EQ(asked(true), 0);
+    sim.now += 1ms;
+    b->machine.run(sim.now);
+    EXPECT_EQ(asked(true), 1);
+    const auto answer = frame_of(*a);
+    EXPECT_EQ(head_of(answer).kind, wire::FrameKind::kBlock);
+    EXPECT_EQ(a->machine.stats().blocks_again, 1u);
+    EXPECT_EQ(b->machine.credit().owed(), 0u);
+    b->take(b->machine.receive(answer, sim.now));
+    sim.now += 50us;
+    b->machine.run(sim.now);
+    EXPECT_EQ(b->machine.credit().owed(), 19u);
+    EXPECT_EQ(asked(false), 19);
+    EXPECT_EQ(b->machine.credit().owed(), 0u);
+}
+
+TEST_F(MachineTest, ProbeOfManyTrainsIsTwoFrames)
+{
+    Machine::Config config;
+    config.first_credit = 40;
+    config.trains_open = 8;
+    join(config);
+    for (int i = 0; i < 8; ++i) {
+        a->send_bulk(100, 100);
+    }
+    a->give();
+    std::array<TxFrame, 16> out;
+    ASSERT_EQ(a->machine.produce(sim.now, out), 8u);   // and all are lost
+    sim.now += 10ms;
+    a->machine.run(sim.now);
+    ASSERT_EQ(a->machine.produce(sim.now, out), 2u);
+    EXPECT_EQ(out[0].number, 0u);
+    EXPECT_EQ(out[1].number, 7u);
+}
+
+// The ring turned out to hold less: what was lost waits for a place, and whoever waits longest asks first.
+TEST_F(MachineTest, LostBlocksWaitForPlaces)
+{
+    Machine::Config config;
+    config.ring_frames = 96;
+    join(config);
+    const std::size_t bytes = 200 * a->machine.block_payload();
+    a->send_bulk(bytes, bytes);
+    ASSERT_TRUE(sim.run([&] { return a->done(); }, 50ms));   // it has credit for 60 frames now
+    ASSERT_EQ(b->machine.credit().lent(), 64u - config.aside);
+    unsigned sent = 0;
+    sim.filter = [&](const Host& from, const TxFrame& f) { return &from == a && f.kind == wire::FrameKind::kBlock && ++sent > 20 && sent <= 40; };
+    a->send_bulk(bytes, bytes);
+    ASSERT_TRUE(sim.run([&] { return sent >= 20; }, 50ms));
+    b->machine.set_ring_frames(40);   // 8 to lend
+    ASSERT_TRUE(sim.run([&] { return a->done(); }, 50ms)) << a->describe() << "\n" << b->describe();
+    EXPECT_GE(b->machine.stats().pulls_out, 2u);
+    EXPECT_EQ(a->machine.stats().blocks_again, 20u);
+    EXPECT_LE(b->machine.credit().lent(), 8u);
+    b->faults.clear();   // for a while more was lent than the ring turned out to hold
 }
 
 TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
@@ -534,48 +624,6 @@ TEST(MachineSizes, IdlePeerCostsLittle)
     EXPECT_LE(sizeof(Connection) + sizeof(Bulk), 1024u);
     EXPECT_LE(sizeof(TrainTx), 512u);
     EXPECT_LE(sizeof(TrainRx), 512u);
-}
-
-// ---- credit ----
-
-TEST(Credit, SendersShareThePoolBeyondTheirFirstFrames)
-{
-    CreditPool pool{60};
-    CreditLine one;
-    CreditLine two;
-    one.start(0, 2);
-    two.start(100, 2);
-    EXPECT_TRUE(one.extend(pool, 1000));
-    EXPECT_EQ(one.open(), 62u);
-    EXPECT_EQ(pool.available(), 0u);
-    EXPECT_FALSE(two.extend(pool, 1000));
-    EXPECT_EQ(two.open(), 2u);   // its first frames are not taken from the pool
-    one.arrived(pool, 30);       // what the first has used is not lent to it again: its share is half now
-    EXPECT_TRUE(two.extend(pool, 1000));
-    EXPECT_EQ(two.open(), 32u);
-    EXPECT_TRUE(one.extend(pool, 1000));
-    EXPECT_EQ(one.open(), 32u);
-    EXPECT_EQ(pool.lent(), 60u);
-    EXPECT_TRUE(one.give_back(pool, 32));
-    EXPECT_EQ(pool.lent(), 30u);
-    EXPECT_FALSE(one.give_back(pool, 33));   // more than it has
-    EXPECT_FALSE(one.give_back(pool, 29));   // less than it has sent
-    two.end(pool);
-    EXPECT_EQ(pool.lent(), 0u);
-    EXPECT_EQ(pool.borrowers(), 0u);
-}
-
-TEST(Credit, CountsWrap)
-{
-    CreditPool pool{10};
-    CreditLine line;
-    line.start(0xfffffffe, 2);
-    EXPECT_EQ(line.limit(), 0u);
-    EXPECT_TRUE(line.extend(pool, 8));
-    EXPECT_EQ(line.limit(), 6u);
-    line.arrived(pool, 3);
-    EXPECT_EQ(line.open(), 3u);
-    EXPECT_EQ(pool.lent(), 1u);
 }
 
 // ---- what stands on the wire ----

@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::byte kOver{0xee};
 
+bool is_block(const std::vector<std::byte>& frame)
+{
+    return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kBlock;
+}
+
 std::vector<std::byte> memory_of(const Machine::Config& config, std::size_t buffers) { return std::vector<std::byte>(config.frame_bytes * buffers); }
 
 }   // namespace
@@ -48,7 +53,8 @@ void Sim::send(Host& from, const TxFrame& frame)
         from.complain("a frame of " + std::to_string(bytes) + " bytes");
     }
     from.path_free = std::max(from.path_free, now) + Nanos{static_cast<std::int64_t>(static_cast<double>(bytes + 38) / path.bytes_per_ns)};
-    if (from.peer == nullptr || (filter && filter(from, frame))) {
+    Host* const to = frame.route != nullptr ? static_cast<Host*>(frame.route) : from.peer;
+    if (to == nullptr || (filter && filter(from, frame))) {
         return;
     }
     bool lost = chance(path.loss);
@@ -80,7 +86,8 @@ void Sim::send(Host& from, const TxFrame& frame)
         if (from.port != nullptr && !from.port->pass(at, bytes)) {
             continue;
         }
-        flights_.push({at, order_++, from.peer, copy});
+        to->expect(copy);
+        flights_.push({at, order_++, to, copy});
     }
 }
 
@@ -128,6 +135,7 @@ void Host::join(Host& other, std::uint32_t first_number, bool mac)
     const auto open = [&](Host& h, Role role) {
         Machine::Opening o;
         o.role = role;
+        o.route = &h == this ? &other : this;
         o.own_secret = sim.random();
         o.own_incarnation = &h == this ? 1 : 2;
         o.epoch = 7;
@@ -178,10 +186,25 @@ void Host::send_bulk(std::size_t bytes, std::size_t room)
     messages.emplace(m.id, std::move(m));
 }
 
+void Host::expect(const std::vector<std::byte>& frame)
+{
+    blocks_due += is_block(frame) ? 1 : 0;
+    blocks_most = std::max(blocks_most, blocks_due);
+}
+
+std::vector<std::byte> Host::take_frame()
+{
+    std::vector<std::byte> frame = std::move(ring.front());
+    ring.pop_front();
+    blocks_due -= is_block(frame) ? 1 : 0;
+    return frame;
+}
+
 void Host::arrive(std::vector<std::byte> bytes)
 {
     if (ring.size() >= ring_max) {
         ++ring_drops;
+        blocks_due -= is_block(bytes) ? 1 : 0;
         return;
     }
     ring.push_back(std::move(bytes));
@@ -208,13 +231,11 @@ void Host::poll()
     wake_at = TimePoint::max();
     machine.set_polling(!asleep);
     for (unsigned n = 0; n < 64 && !ring.empty(); ++n) {
-        const std::vector<std::byte> frame = std::move(ring.front());
-        ring.pop_front();
+        const std::vector<std::byte> frame = take_frame();
         const Received received = machine.receive(frame, sim.now);
         std::vector<std::vector<std::byte>> row;
         while (received.landing == nullptr && !ring.empty() && machine.receive_next(ring.front())) {
-            row.push_back(std::move(ring.front()));
-            ring.pop_front();
+            row.push_back(take_frame());
         }
         machine.end_row(sim.now);
         in_rows += row.size();

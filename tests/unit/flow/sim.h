@@ -82,7 +82,7 @@ private:
     std::uint64_t order_{0};
 };
 
-// One lane and one bulk connection to the other host, and the application above.
+// One lane and one bulk connection to the other host, and the application above. Several may join one: then it only receives bulk data.
 class Host {
 public:
     Host(Sim& sim, const Machine::Config& config, std::size_t tx_buffers, std::size_t rx_buffers);
@@ -95,6 +95,7 @@ public:
 
     void send_lane(std::size_t bytes) { lane_to_send.push_back(static_cast<std::uint32_t>(bytes)); }
     void send_bulk(std::size_t bytes, std::size_t room);
+    void expect(const std::vector<std::byte>& frame);
     void arrive(std::vector<std::byte> bytes);
     void poll();
     [[nodiscard]] TimePoint next() const;
@@ -125,6 +126,8 @@ public:
     TimePoint wake_at{TimePoint::max()};
     bool frozen{false};            // not scheduled at all
     std::uint64_t ring_drops{0};
+    std::size_t blocks_due{0};           // on their way to it, or in its ring
+    std::size_t blocks_most{0};
     std::uint64_t in_rows{0};            // blocks that receive_next() took
     std::deque<std::vector<std::byte>> ring;
     std::string faults;
@@ -164,6 +167,7 @@ public:
     void give();
 
 private:
+    [[nodiscard]] std::vector<std::byte> take_frame();
     void take_lane(std::span<const std::byte> bytes);
     void take_landing(const Received& r);
     void take_event(const Event& e);
