@@ -192,6 +192,12 @@ bool Address::any_node() const
     return n == "0.0.0.0" || n == "::";
 }
 
+bool Address::loopback() const
+{
+    const std::string n = node();
+    return n.rfind("127.", 0) == 0 || n == "::1";
+}
+
 bool Address::ipv6() const { return node().find(':') != std::string::npos; }
 
 std::string Address::encode(std::uint32_t format) const

@@ -38,6 +38,8 @@ public:
     [[nodiscard]] std::uint16_t port() const noexcept;
     // 0.0.0.0 or ::
     [[nodiscard]] bool any_node() const;
+    // 127.0.0.0/8 or ::1
+    [[nodiscard]] bool loopback() const;
     [[nodiscard]] bool ipv6() const;
 
     // The bytes of this address in `format`; at most 64.

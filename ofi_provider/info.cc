@@ -323,7 +323,11 @@ bool take_addresses(const char* node, const char* service, std::uint64_t flags, 
     }
     if (!from) {   // any address of this host, any port, of the family that the other end or the format asks for
         const bool six = to ? to->ipv6() : format == FI_SOCKADDR_IN6;
-        from = Address::inet(six ? "::" : "0.0.0.0", 0);
+        if (to && to->loopback()) {   // which is reached from there alone
+            from = Address::inet(six ? "::1" : "127.0.0.1", 0);
+        } else {
+            from = Address::inet(six ? "::" : "0.0.0.0", 0);
+        }
     }
     put_address(*from, format, offer.src_addr, offer.src_addrlen);
     if (to) {

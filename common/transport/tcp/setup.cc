@@ -64,6 +64,20 @@ int TcpTransport::listen_at_port(std::span<AddressVerdict* const> where, unsigne
     return listener_count_ != 0 ? 0 : first_error;
 }
 
+// Who was told a port listens for callers that know the port and this host, and nothing else of it: "localhost" is a name of this host. No name tells these
+// addresses, which mean another process elsewhere; and who chose the interfaces chose without them.
+void TcpTransport::listen_at_loopback(std::uint16_t port)
+{
+    for (const char* const host : {"127.0.0.1", "::1"}) {
+        const std::optional<InetAddress> at = InetAddress::parse(host, port);
+        SocketOrError s = tcp_listen(at.value(), static_cast<int>(settings_.integer(SettingId::kTcpBacklog)));
+        if (s.error == 0) {   // else somebody is there already, or the family is not
+            listens_at_[listener_count_] = *at;
+            listeners_[listener_count_++] = std::move(s.fd);
+        }
+    }
+}
+
 Status TcpTransport::listen_everywhere()
 {
     constexpr unsigned kDraws = 64;   // of a port by the system, before one is free at all addresses
@@ -85,6 +99,10 @@ Status TcpTransport::listen_everywhere()
                    "tcp: cannot listen on interface %s, address %s, ports %u to %u: %s (errno %d); see the settings tcp_port_min and tcp_port_max",
                    where.front()->interface.c_str(), where.front()->address.host_text().c_str(), low, high, errno_text(error), error);
         return status_from_errno(error);
+    }
+    named_count_ = listener_count_;
+    if (settings_.integer(SettingId::kTcpPortMin) != 0 && settings_.text(SettingId::kNetInclude).empty()) {
+        listen_at_loopback(listens_at_[0].port());
     }
     return Status::kOk;
 }
@@ -144,7 +162,7 @@ try {
         return Status::kNoMemory;
     }
     name.port = be16{listens_at_[0].port()};
-    for (unsigned i = 0; i < listener_count_; ++i) {
+    for (unsigned i = 0; i < named_count_; ++i) {
         const InetAddress& at = listens_at_[i];
         const wire::NameAddress a{at.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at.bytes()};
         if (!wire::NameAddresses{name}.contains(a)) {   // another transport may have put it there

@@ -476,6 +476,45 @@ TEST(LinnetAddresses, EndpointReachesItselfAtTheAddressThatItListensAt)
     });
 }
 
+// "localhost" is a name of whatever host one is on: a server that has been told a service alone answers there.
+TEST(LinnetAddresses, ServiceAloneIsReachedByTheNameOfTheLocalHost)
+{
+    const std::string service = std::to_string(30000 + test_process() % 2000);
+    for (const char* const transports : {"shm,tcp", "tcp"}) {
+        two_processes(
+            [&](Friend& other) {
+                ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                Options o;
+                o.service = service.c_str();
+                o.info_flags = FI_SOURCE;
+                Node n{o};
+                other.meet();
+                char in[4] = {};
+                n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+                EXPECT_EQ(n.next(n.rx).len, 4u);
+                n.peer = n.insert(other.hear());
+                n.post([&] { return fi_tinject(n.ep, "pong", 4, n.peer, 2); });
+                other.meet();
+            },
+            [&](Friend& other) {
+                ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                Options o;
+                o.node = "127.0.0.1";
+                o.service = service.c_str();
+                Node n{o};
+                other.meet();
+                n.peer = n.insert({static_cast<const char*>(n.info->dest_addr), n.info->dest_addrlen});
+                char in[4] = {};
+                n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 2, 0, nullptr); });
+                n.post([&] { return fi_tinject(n.ep, "ping", 4, n.peer, 1); });
+                other.tell(n.name());
+                EXPECT_EQ(n.next(n.rx).len, 4u);
+                EXPECT_EQ(std::string(in, 4), "pong");
+                other.meet();
+            });
+    }
+}
+
 // The server listens at a service; the client knows the node and the service, and nothing else.
 TEST(LinnetAddresses, NodeAndServiceReachAnEndpointThatListensThere)
 {
