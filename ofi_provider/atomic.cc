@@ -21,7 +21,7 @@ constexpr std::uint64_t kMsgFlags = kTxOpFlags | FI_MORE | FI_PRIORITY | FI_FENC
 // The pieces of a vector of elements, as bytes.
 class Pieces {
 public:
-    Pieces(const Elements& e, std::size_t size) noexcept : count_{e.count}
+    Pieces(const Elements& e, std::size_t size, std::size_t most) noexcept : count_{e.count}
     {
         for (std::size_t i = 0; i < count_ && i < kIovMax; ++i) {
             if (e.ioc == nullptr || (e.ioc[i].addr == nullptr && e.ioc[i].count != 0)) {
@@ -31,7 +31,7 @@ public:
             fits_ = fits_ && e.ioc[i].count <= std::numeric_limits<std::size_t>::max() / size / kIovMax;
             iov_[i] = {e.ioc[i].addr, e.ioc[i].count * size};
         }
-        fits_ = fits_ && count_ <= kIovMax;
+        fits_ = fits_ && count_ <= most;
     }
     // False: too many, nowhere, or more than memory holds.
     [[nodiscard]] bool fits() const noexcept { return fits_; }
@@ -76,9 +76,9 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
     if (const int error = valid(call.form, call.type, call.op, &most, &size); error != FI_SUCCESS) {
         return error;
     }
-    const Pieces operand{call.op == FI_ATOMIC_READ ? Elements{} : call.operand, size};
-    const Pieces compare{call.compare, size};
-    const Pieces result{call.result, size};
+    const Pieces operand{call.op == FI_ATOMIC_READ ? Elements{} : call.operand, size, most_sent_};
+    const Pieces compare{call.compare, size, most_sent_};
+    const Pieces result{call.result, size, most_sent_};
     const linnet_peer_t peer = peers_.get(call.to);
     if (peer == LINNET_PEER_UNKNOWN || !operand.fits() || !compare.fits() || !result.fits()) {
         return -FI_EINVAL;

@@ -160,7 +160,9 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info)
     : domain_{domain}, caps_{info.caps}, tx_caps_{info.tx_attr != nullptr && info.tx_attr->caps != 0 ? info.tx_attr->caps : info.caps & kTxCaps},
       rx_caps_{info.rx_attr != nullptr && info.rx_attr->caps != 0 ? info.rx_attr->caps : info.caps & kRxCaps},
       shares_tx_{info.ep_attr != nullptr && info.ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT},
-      shares_rx_{info.ep_attr != nullptr && info.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)}
+      shares_rx_{info.ep_attr != nullptr && info.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)},
+      most_sent_{std::max(info.tx_attr != nullptr ? info.tx_attr->iov_limit : 0, kIovUnasked)},
+      most_received_{std::max(info.rx_attr != nullptr ? info.rx_attr->iov_limit : 0, kIovUnasked)}
 {
     ++domain_.users;
 }

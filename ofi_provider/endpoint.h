@@ -206,6 +206,8 @@ private:
     const bool shares_rx_;
     const bool sends_messages_;
     const bool receives_messages_;
+    const std::size_t most_sent_;              // pieces of one operation: iov_limit
+    const std::size_t most_received_;
     std::optional<Address> local_;
     Source source_;
     Cq* tx_cq_{nullptr};

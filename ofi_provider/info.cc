@@ -78,13 +78,13 @@ Info make_offer(std::uint32_t version)
     tx.msg_order = kOrder;
     tx.inject_size = kInjectMax;
     tx.size = kQueueSize;
-    tx.iov_limit = kIovMax;
+    tx.iov_limit = kIovUnasked;
     tx.rma_iov_limit = 1;
     fi_rx_attr& rx = *i->rx_attr;
     rx.caps = kRxCaps;
     rx.msg_order = kOrder;
     rx.size = kQueueSize;
-    rx.iov_limit = kIovMax;
+    rx.iov_limit = kIovUnasked;
     fi_ep_attr& ep = *i->ep_attr;
     ep.type = FI_EP_RDM;
     ep.protocol = kAddressFormat;
@@ -153,11 +153,12 @@ bool take_tx(const fi_tx_attr& want, fi_info& offer)
     const bool good = within("tx_attr->caps", want.caps, offer.caps) && within("tx_attr->op_flags", want.op_flags, kTxOpFlags) &&
                       within("tx_attr->msg_order", want.msg_order, tx.msg_order) && within("tx_attr->comp_order", want.comp_order, tx.comp_order) &&
                       at_most("tx_attr->inject_size", want.inject_size, tx.inject_size) && at_most("tx_attr->size", want.size, tx.size) &&
-                      at_most("tx_attr->iov_limit", want.iov_limit, tx.iov_limit) &&
+                      at_most("tx_attr->iov_limit", want.iov_limit, kIovMax) &&
                       at_most("tx_attr->rma_iov_limit", want.rma_iov_limit, tx.rma_iov_limit);
     if (good && want.caps != 0) {
         tx.caps = want.caps;
     }
+    tx.iov_limit = std::max(want.iov_limit, tx.iov_limit);
     tx.op_flags = want.op_flags;
     return good;
 }
@@ -167,10 +168,11 @@ bool take_rx(const fi_rx_attr& want, fi_info& offer)
     fi_rx_attr& rx = *offer.rx_attr;
     const bool good = within("rx_attr->caps", want.caps, offer.caps) && within("rx_attr->op_flags", want.op_flags, kRxOpFlags) &&
                       within("rx_attr->msg_order", want.msg_order, rx.msg_order) && within("rx_attr->comp_order", want.comp_order, rx.comp_order) &&
-                      at_most("rx_attr->size", want.size, rx.size) && at_most("rx_attr->iov_limit", want.iov_limit, rx.iov_limit);
+                      at_most("rx_attr->size", want.size, rx.size) && at_most("rx_attr->iov_limit", want.iov_limit, kIovMax);
     if (good && want.caps != 0) {
         rx.caps = want.caps;
     }
+    rx.iov_limit = std::max(want.iov_limit, rx.iov_limit);
     rx.op_flags = want.op_flags;
     return good;
 }

@@ -32,10 +32,10 @@ enum CounterSlot : std::uint8_t { kCountSend, kCountRecv, kCountRead, kCountWrit
 struct Bytes {
     const iovec* iov;
     std::size_t count;
-    // As many pieces as there may be, and each that has bytes is somewhere.
-    [[nodiscard]] bool valid() const noexcept
+    // No more pieces than there may be, and each that has bytes is somewhere.
+    [[nodiscard]] bool valid(std::size_t most) const noexcept
     {
-        if (count > kIovMax || (iov == nullptr && count != 0)) {
+        if (count > most || (iov == nullptr && count != 0)) {
             return false;
         }
         for (std::size_t i = 0; i < count; ++i) {
@@ -46,9 +46,9 @@ struct Bytes {
         return true;
     }
     // To be sent or read: 0, or what is wrong with them.
-    [[nodiscard]] int error() const noexcept
+    [[nodiscard]] int error(std::size_t most) const noexcept
     {
-        if (!valid()) {
+        if (!valid(most)) {
             return -FI_EINVAL;
         }
         std::size_t left = kMessageMax;

@@ -33,7 +33,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         return peek(call, peer);
     }
     const bool discards = (call.flags & FI_DISCARD) != 0;   // then no buffer is looked at
-    if (!discards && !call.bytes.valid()) {
+    if (!discards && !call.bytes.valid(most_received_)) {
         return -FI_EINVAL;
     }
     if (call.kind == FI_TAGGED && (call.flags & FI_CLAIM) != 0) {

@@ -15,7 +15,7 @@
 namespace linnet::ofi {
 
 SharedRx::SharedRx(Domain& domain, const fi_rx_attr& attr)
-    : fid_ep{}, domain_{domain}, caps_{attr.caps}, op_flags_{attr.op_flags}
+    : fid_ep{}, domain_{domain}, caps_{attr.caps}, most_pieces_{attr.iov_limit}, op_flags_{attr.op_flags}
 {
     static fi_ops base = {sizeof base, close_fid, no_bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_ep own = {sizeof own, [](fid_t f, void* context) noexcept { return of(f).cancel(context); }, get_option, set_option, unsupported,
@@ -129,7 +129,7 @@ ssize_t SharedRx::receive(const RecvCall& call) noexcept
     if (call.kind == FI_TAGGED && (call.flags & FI_PEEK) != 0) {
         return guarded([&] { return peek(call, directed); });
     }
-    if ((!discards && !call.bytes.valid()) || (discards && !of_one_message)) {
+    if ((!discards && !call.bytes.valid(most_pieces_)) || (discards && !of_one_message)) {
         return -FI_EINVAL;
     }
     return of_one_message ? receive_claimed(call) : post(call, directed);

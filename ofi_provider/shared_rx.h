@@ -87,6 +87,7 @@ private:
 
     Domain& domain_;
     const std::uint64_t caps_;
+    const std::size_t most_pieces_;   // of one receive
     std::uint64_t op_flags_;
     std::atomic<std::size_t> least_multi_recv_{1024};
     std::shared_mutex endpoints_lock_;         // shared: no endpoint closes

@@ -147,7 +147,7 @@ int find_remote(const fi_msg_rma& m, fi_rma_iov& at) noexcept
 {
     const Bytes local{m.msg_iov, m.iov_count};
     at = m.rma_iov_count == 1 && m.rma_iov != nullptr ? m.rma_iov[0] : fi_rma_iov{};
-    if (const int error = local.error(); error != FI_SUCCESS) {
+    if (const int error = local.error(kIovMax); error != FI_SUCCESS) {
         return error;
     }
     return m.rma_iov_count > 1 || local.total() > at.len ? -FI_EINVAL : FI_SUCCESS;

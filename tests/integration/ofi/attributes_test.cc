@@ -172,7 +172,7 @@ TEST(LinnetInfo, AnswerThatWasMadeImpossibleOpensNothing)
             const std::pair<const char*, void (*)(fi_info&)> impossible[] = {
                 {"caps", [](fi_info& i) { i.caps |= FI_COLLECTIVE; }},
                 {"tx_attr->inject_size", [](fi_info& i) { i.tx_attr->inject_size *= 2; }},
-                {"tx_attr->iov_limit", [](fi_info& i) { ++i.tx_attr->iov_limit; }},
+                {"tx_attr->iov_limit", [](fi_info& i) { i.tx_attr->iov_limit = 9; }},
                 {"tx_attr->op_flags", [](fi_info& i) { i.tx_attr->op_flags = FI_MULTICAST; }},
                 {"rx_attr->msg_order", [](fi_info& i) { i.rx_attr->msg_order |= FI_ORDER_RAS; }},
                 {"ep_attr->type", [](fi_info& i) { i.ep_attr->type = FI_EP_DGRAM; }},
@@ -212,6 +212,37 @@ TEST(LinnetInfo, AttributesThatAskForNothingAreTaken)
                 EXPECT_EQ(answer(*hints), 0) << &ask - harmless;
                 fi_freeinfo(hints);
             }
+        },
+        [](Friend&) {});
+}
+
+// A limit that programs try to its end; who needs more says so.
+TEST(LinnetInfo, FourPiecesAreOfferedAndEightOnRequest)
+{
+    two_processes(
+        [](Friend&) {
+            const auto pieces = [](std::size_t out, std::size_t in) {
+                fi_info* const hints = make_hints({});
+                hints->tx_attr->iov_limit = out;
+                hints->rx_attr->iov_limit = in;
+                fi_info* info = nullptr;
+                EXPECT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+                fi_freeinfo(hints);
+                const std::pair<std::size_t, std::size_t> told{info->tx_attr->iov_limit, info->rx_attr->iov_limit};
+                fi_freeinfo(info);
+                return told;
+            };
+            EXPECT_EQ(pieces(0, 0), (std::pair<std::size_t, std::size_t>{4, 4}));
+            EXPECT_EQ(pieces(1, 2), (std::pair<std::size_t, std::size_t>{4, 4}));
+            EXPECT_EQ(pieces(8, 0), (std::pair<std::size_t, std::size_t>{8, 4}));
+            EXPECT_EQ(pieces(5, 8), (std::pair<std::size_t, std::size_t>{5, 8}));
+            Node n;   // an answer that is changed within what there is opens all the same
+            fi_info* const info = fi_dupinfo(n.info);
+            info->tx_attr->iov_limit = 8;
+            fid_ep* ep = nullptr;
+            EXPECT_EQ(fi_endpoint(n.domain, info, &ep, nullptr), 0);
+            EXPECT_EQ(fi_close(&ep->fid), 0);
+            fi_freeinfo(info);
         },
         [](Friend&) {});
 }

@@ -276,6 +276,7 @@ void with_everything(const std::function<void(Node&, const Where&, Friend&)>& us
 {
     Options o;
     o.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
+    o.pieces = is_linnet() ? 8 : 0;   // all that can be had
     two_processes(
         [&](Friend& other) {
             Node n{o};
@@ -362,7 +363,6 @@ TEST(LinnetLimits, MoreThanTheAttributesSayIsRefused)
             const std::vector<iovec> pieces(kTooMany, iovec{&byte, 1});
             const std::vector<fi_ioc> numbers(kTooMany, fi_ioc{&number, 1});
             const auto key = there.key;
-            EXPECT_EQ(n.info->tx_attr->iov_limit, kTooMany - 1);
             EXPECT_EQ(fi_writev(n.ep, pieces.data(), nullptr, kTooMany, n.peer, there.at(0), key, nullptr), -FI_EINVAL);
             EXPECT_EQ(fi_readv(n.ep, pieces.data(), nullptr, kTooMany, n.peer, there.at(0), key, nullptr), -FI_EINVAL);
             EXPECT_EQ(fi_atomicv(n.ep, numbers.data(), nullptr, kTooMany, n.peer, there.at(0), key, FI_UINT64, FI_SUM, nullptr), -FI_EINVAL);

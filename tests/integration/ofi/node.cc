@@ -266,6 +266,8 @@ fi_info* make_hints(const Options& o)
     hints->ep_attr->type = FI_EP_RDM;
     hints->addr_format = o.addr_format;
     hints->tx_attr->op_flags = o.tx_flags;
+    hints->tx_attr->iov_limit = o.pieces;
+    hints->rx_attr->iov_limit = o.pieces;
     hints->domain_attr->av_type = o.av_type;
     hints->domain_attr->mr_mode = o.mr_mode;
     if (!is_linnet()) {   // which never needs any of these

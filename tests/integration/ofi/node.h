@@ -63,6 +63,7 @@ struct Options {
     bool rma_counters{false};        // FI_WRITE, FI_READ
     bool remote_counters{false};     // FI_REMOTE_WRITE, FI_REMOTE_READ
     int mr_mode{0};
+    std::size_t pieces{0};           // iov_limit of both directions
     fi_threading threading{FI_THREAD_SAFE};
     const char* node{nullptr};
     const char* service{nullptr};
