@@ -132,6 +132,7 @@ EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* 
     rma = starts && (e.caps_ & FI_RMA) != 0 ? rma_ops() : no_rma_ops();
     atomic = starts && (e.caps_ & FI_ATOMIC) != 0 ? atomic_ops() : no_atomic_ops();
 }
+    collective = no_collective_ops();
 
 int Endpoint::open(fid_domain* domain, fi_info* info, fid_ep** out, void* context) noexcept { return open_with_flags(domain, info, out, 0, context); }
 

@@ -257,9 +257,7 @@ bool take_fabric(const fi_fabric_attr& want, fi_info& offer)
     if (want.name != nullptr && std::strcmp(want.name, kName) != 0) {
         return refuse_text("fabric_attr->name", want.name);
     }
-    if (want.prov_name != nullptr && std::strcmp(want.prov_name, kName) != 0) {
-        return refuse_text("fabric_attr->prov_name", want.prov_name);
-    }
+    // libfabric itself compares prov_name, which may be in other letters' case, or name those that are not to be asked ("^tcp").
     return at_most("fabric_attr->prov_version", want.prov_version, provider.version);
 }
 

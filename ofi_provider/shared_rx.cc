@@ -30,6 +30,7 @@ SharedRx::SharedRx(Domain& domain, const fi_rx_attr& attr)
     tagged = (caps_ & FI_TAGGED) != 0 ? tagged_ops() : no_tagged_ops();
     rma = no_rma_ops();
     atomic = no_atomic_ops();
+    collective = no_collective_ops();
     ++domain_.users;
 }
 

@@ -252,4 +252,11 @@ fi_ops_atomic* no_atomic_ops() noexcept
     return &ops;
 }
 
+fi_ops_collective* no_collective_ops() noexcept
+{
+    static fi_ops_collective ops = {sizeof ops,  unsupported, unsupported, unsupported, unsupported, unsupported,
+                                    unsupported, unsupported, unsupported, unsupported, unsupported, unsupported};
+    return &ops;
+}
+
 }   // namespace linnet::ofi

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
 
 #include "info.h"
 #include "provider.h"
@@ -22,6 +23,7 @@ fi_ops_rma* rma_ops() noexcept;
 fi_ops_rma* no_rma_ops() noexcept;
 fi_ops_atomic* atomic_ops() noexcept;
 fi_ops_atomic* no_atomic_ops() noexcept;
+fi_ops_collective* no_collective_ops() noexcept;   // there are none
 
 // fi_query_atomic(3).
 int query_atomic(fid_domain* domain, fi_datatype type, fi_op op, fi_atomic_attr* attr, std::uint64_t flags) noexcept;

@@ -216,6 +216,25 @@ TEST(LinnetInfo, AttributesThatAskForNothingAreTaken)
         [](Friend&) {});
 }
 
+// libfabric asks whom prov_name means, in any case of its letters; "^name" at the end of it means all others.
+TEST(LinnetInfo, ProviderIsNamedAsLibfabricAllows)
+{
+    two_processes(
+        [](Friend&) {
+            for (const char* const name : {"linnet", "LINNET", "^sockets", "linnet;^ofi_rxm"}) {
+                fi_info* const hints = make_hints({});
+                std::free(hints->fabric_attr->prov_name);
+                hints->fabric_attr->prov_name = ::strdup(name);
+                fi_info* info = nullptr;
+                EXPECT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0) << name;
+                EXPECT_TRUE(info != nullptr && std::strcmp(info->fabric_attr->prov_name, "linnet") == 0) << name;
+                fi_freeinfo(info);
+                fi_freeinfo(hints);
+            }
+        },
+        [](Friend&) {});
+}
+
 // A limit that programs try to its end; who needs more says so.
 TEST(LinnetInfo, FourPiecesAreOfferedAndEightOnRequest)
 {

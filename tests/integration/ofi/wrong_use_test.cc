@@ -2,6 +2,8 @@
 // Copyright (c) 2026 the Linnet authors
 // What the manual pages say of arguments and states that are not right, and of what was not asked for: an error that says so, and nothing else.
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_trigger.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
@@ -196,6 +198,14 @@ TEST(LinnetWrongUse, WhatIsNotThereSaysSo)
         m.tag = 1;
         EXPECT_EQ(fi_trecvmsg(n.ep, &m, FI_PEEK), 0);
         EXPECT_EQ(n.next(n.rx).op_context, &bytes) << "a peek is answered, though nobody asked for entries";
+        EXPECT_EQ(fi_barrier(n.ep, self, nullptr), -FI_ENOSYS);
+        EXPECT_EQ(fi_allreduce(n.ep, room, 1, nullptr, room, nullptr, self, FI_INT8, FI_SUM, 0, nullptr), -FI_ENOSYS);
+        EXPECT_EQ(fi_query_collective(n.domain, FI_BARRIER, nullptr, 0), -FI_EOPNOTSUPP);
+        fid_mc* group = nullptr;
+        EXPECT_EQ(fi_join(n.ep, room, 0, &group, nullptr), -FI_ENOSYS);
+        fi_deferred_work work{};
+        EXPECT_EQ(fi_control(&n.domain->fid, FI_QUEUE_WORK, &work), -FI_ENOSYS);
+        EXPECT_EQ(fi_tsendmsg(n.ep, &m, FI_TRIGGER), -FI_EBADFLAGS);
         const std::string text = fi_tostr(n.info, FI_TYPE_INFO);
         EXPECT_NE(text.find("prov_name: linnet"), std::string::npos) << text;
     });
