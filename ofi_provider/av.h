@@ -29,6 +29,7 @@ public:
     void detach(Endpoint& endpoint) noexcept;
     // Endpoints that are bound to it keep it from being closed.
     std::atomic<unsigned> users{0};
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
     struct Slot {

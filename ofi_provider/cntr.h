@@ -24,6 +24,7 @@ public:
     // For poll sets: it changed since this was last asked, after progress.
     bool poll() noexcept;
     std::atomic<unsigned> users{0};
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
     explicit Counter(Domain& domain);

@@ -61,6 +61,7 @@ public:
     bool poll() noexcept;
     // Endpoints that name it keep it from being closed.
     std::atomic<unsigned> users{0};
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
     explicit Cq(Domain& domain, const fi_cq_attr& attr);

@@ -11,6 +11,7 @@
 #include "cq.h"
 #include "eq.h"
 #include "fabric.h"
+#include "mr.h"
 #include "shared_rx.h"
 #include "shared_tx.h"
 #include "transfer_ops.h"
@@ -131,8 +132,8 @@ EndpointFid::EndpointFid(Endpoint& e, std::uint64_t tx, std::uint64_t rx, void* 
     const bool starts = e.may(FI_READ | FI_WRITE);
     rma = starts && (e.caps_ & FI_RMA) != 0 ? rma_ops() : no_rma_ops();
     atomic = starts && (e.caps_ & FI_ATOMIC) != 0 ? atomic_ops() : no_atomic_ops();
-}
     collective = no_collective_ops();
+}
 
 int Endpoint::open(fid_domain* domain, fi_info* info, fid_ep** out, void* context) noexcept { return open_with_flags(domain, info, out, 0, context); }
 
@@ -224,8 +225,8 @@ void Endpoint::release() noexcept
             --cq->users;
         }
     }
-    for (Counter* c : counters_) {
-        if (c != nullptr) {
+    for (const auto& slot : counters_) {
+        if (Counter* const c = slot.load(std::memory_order_relaxed); c != nullptr) {
             --c->users;
         }
     }
@@ -241,12 +242,34 @@ void Endpoint::release() noexcept
 
 // ---- binding ----
 
+namespace {
+// Null: it is of a fabric, or looked at where it is bound.
+const Domain* domain_of(struct fid* what) noexcept
+{
+    switch (what->fclass) {
+        case FI_CLASS_CQ: return &object<Cq, fid_cq>(what).domain();
+        case FI_CLASS_CNTR: return &object<Counter, fid_cntr>(what).domain();
+        case FI_CLASS_AV: return &object<Av, fid_av>(what).domain();
+        case FI_CLASS_MR: return &object<Region, fid_mr>(what).domain();
+        default: return nullptr;
+    }
+}
+}   // namespace
+
 int Endpoint::bind(struct fid* what, std::uint64_t flags)
 {
     if (what == nullptr) {
         return -FI_EINVAL;
     }
-    if (enabled_) {
+    if (const Domain* const its = domain_of(what); its != nullptr && its != &domain_) {
+        LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: what is bound to it must be of its own domain\n");
+        return -FI_EDOMAIN;
+    }
+    if (what->fclass == FI_CLASS_MR) {   // each region of its domain is its own already
+        return (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
+    }
+    // A counter needs nothing of what enabling does, and Sandia OpenSHMEM binds its own afterwards.
+    if (enabled_ && what->fclass != FI_CLASS_CNTR) {
         return -FI_EOPBADSTATE;
     }
     switch (what->fclass) {
@@ -338,23 +361,28 @@ int Endpoint::bind_counter(Counter& counter, std::uint64_t flags)
     const std::pair<std::uint64_t, CounterSlot> slots[] = {{FI_SEND, kCountSend}, {FI_RECV, kCountRecv}, {FI_READ, kCountRead}, {FI_WRITE, kCountWrite},
                                                            {FI_REMOTE_READ, kCountRemoteRead}, {FI_REMOTE_WRITE, kCountRemoteWrite}};
     for (const auto& [flag, slot] : slots) {
-        if ((flags & flag) != 0 && counters_[slot] != nullptr) {
+        if ((flags & flag) != 0 && counters_[slot].load(std::memory_order_relaxed) != nullptr) {
             return -FI_EINVAL;
         }
     }
     for (const auto& [flag, slot] : slots) {
-        if ((flags & flag) != 0) {
-            counters_[slot] = &counter;
-            ++counter.users;
+        if ((flags & flag) == 0) {
+            continue;
         }
+        if (const int error = enabled_ ? counter.add_source(source_) : FI_SUCCESS; error != FI_SUCCESS) {
+            return error;   // what is bound by now stays so, as after any other call that failed half way
+        }
+        ++counter.users;
+        counters_[slot].store(&counter, std::memory_order_release);
     }
     return FI_SUCCESS;
 }
 
 void Endpoint::count(CounterSlot slot, bool success, std::uint32_t times) noexcept
 {
-    for (std::uint32_t i = 0; counters_[slot] != nullptr && i < times; ++i) {
-        counters_[slot]->count(success);
+    Counter* const counter = counters_[slot].load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; counter != nullptr && i < times; ++i) {
+        counter->count(success);
     }
 }
 
@@ -456,8 +484,8 @@ int Endpoint::feed()
             }
         }
     }
-    for (Counter* c : counters_) {
-        if (c != nullptr) {
+    for (const auto& slot : counters_) {
+        if (Counter* const c = slot.load(std::memory_order_relaxed); c != nullptr) {
             if (const int error = c->add_source(source_); error != FI_SUCCESS) {
                 return error;
             }
@@ -473,8 +501,8 @@ void Endpoint::unfeed() noexcept
             cq->remove_source(source_);
         }
     }
-    for (Counter* c : counters_) {
-        if (c != nullptr) {
+    for (const auto& slot : counters_) {
+        if (Counter* const c = slot.load(std::memory_order_relaxed); c != nullptr) {
             c->remove_source(source_);
         }
     }

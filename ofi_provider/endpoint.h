@@ -214,12 +214,12 @@ private:
     Cq* rx_cq_{nullptr};
     bool tx_selective_{false};
     bool rx_selective_{false};
-    std::array<Counter*, kCountSlots> counters_{};
     Av* av_{nullptr};
     Eq* eq_{nullptr};
     SharedTx* shared_tx_{nullptr};
     SharedRx* shared_rx_{nullptr};
     bool enabled_{false};
+    std::array<std::atomic<Counter*>, kCountSlots> counters_{};   // each is set once; that may be while the endpoint works
     std::atomic<unsigned> aliases_{1};
     std::atomic<std::size_t> least_multi_recv_{1024};
 

@@ -26,6 +26,7 @@ public:
     int expose(Source& endpoint, std::uint64_t access, bool notices);
     void withdraw(const Source& endpoint) noexcept;
     [[nodiscard]] bool remote() const noexcept;
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
     struct Exposure {

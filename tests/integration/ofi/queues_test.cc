@@ -386,6 +386,42 @@ TEST(Counters, CountWhatCompletesAndCanBeWaitedFor)
     two_processes([&](Friend& f) { side(f, true); }, [&](Friend& f) { side(f, false); });
 }
 
+// Programs bind their counters when the endpoint works already.
+TEST(LinnetCounters, CountFromWhenTheyAreBoundOn)
+{
+    const auto side = [](Friend& other) {
+        Node n;
+        n.connect(other);
+        const auto exchange = [&] {
+            char out = 'x';
+            char in = ' ';
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+            n.post([&] { return fi_tsend(n.ep, &out, 1, nullptr, n.peer, 1, nullptr); });
+            static_cast<void>(n.next(n.tx));
+            static_cast<void>(n.next(n.rx));
+        };
+        exchange();
+        other.meet();
+        fi_cntr_attr attr{};
+        attr.wait_obj = FI_WAIT_UNSPEC;
+        fid_cntr* both = nullptr;
+        ASSERT_EQ(fi_cntr_open(n.domain, &attr, &both, nullptr), 0);
+        EXPECT_EQ(fi_ep_bind(n.ep, &both->fid, FI_SEND | FI_RECV), 0);
+        EXPECT_EQ(fi_ep_bind(n.ep, &both->fid, FI_RECV), -FI_EINVAL) << "there is one";
+        EXPECT_EQ(fi_cntr_read(both), 0u);
+        other.meet();
+        exchange();
+        EXPECT_EQ(fi_cntr_wait(both, 2, 20000), 0);
+        EXPECT_EQ(fi_cntr_read(both), 2u);
+        EXPECT_EQ(fi_close(&both->fid), -FI_EBUSY);
+        other.meet();
+        EXPECT_EQ(fi_close(&n.ep->fid), 0);
+        n.ep = nullptr;
+        EXPECT_EQ(fi_close(&both->fid), 0);
+    };
+    two_processes(side, side);
+}
+
 TEST(PollSets, NameTheQueuesWithSomethingToRead)
 {
     two_processes(sender(1), [](Friend& other) {

@@ -229,6 +229,53 @@ TEST(LinnetWrongUse, EndpointNeedsAQueueForEachDirection)
     });
 }
 
+// fi_endpoint(3): -FI_EDOMAIN, "an attempt was made to bind multiple domains".
+TEST(LinnetWrongUse, EndpointIsBoundToWhatIsOfItsDomain)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_RMA}, false};
+        fid_domain* domain = nullptr;
+        ASSERT_EQ(fi_domain(n.fabric, n.info, &domain, nullptr), 0);
+        fi_cq_attr cq_attr{};
+        fi_cntr_attr counter_attr{};
+        fi_av_attr av_attr{};
+        fid_cq* cq = nullptr;
+        fid_cntr* counter = nullptr;
+        fid_av* av = nullptr;
+        fid_mr* region = nullptr;
+        char bytes[64] = "";
+        ASSERT_EQ(fi_cq_open(domain, &cq_attr, &cq, nullptr), 0);
+        ASSERT_EQ(fi_cntr_open(domain, &counter_attr, &counter, nullptr), 0);
+        ASSERT_EQ(fi_av_open(domain, &av_attr, &av, nullptr), 0);
+        ASSERT_EQ(fi_mr_reg(domain, bytes, sizeof bytes, FI_REMOTE_READ, 0, 7, 0, &region, nullptr), 0);
+        fid_ep* ep = nullptr;
+        ASSERT_EQ(fi_endpoint(n.domain, n.info, &ep, nullptr), 0);
+        EXPECT_EQ(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), -FI_EDOMAIN);
+        EXPECT_EQ(fi_ep_bind(ep, &counter->fid, FI_SEND), -FI_EDOMAIN);
+        EXPECT_EQ(fi_ep_bind(ep, &av->fid, 0), -FI_EDOMAIN);
+        EXPECT_EQ(fi_ep_bind(ep, &region->fid, 0), -FI_EDOMAIN);
+        for (struct fid* f : {&ep->fid, &cq->fid, &counter->fid, &av->fid, &region->fid, &domain->fid}) {
+            EXPECT_EQ(fi_close(f), 0) << f->fclass;
+        }
+    });
+}
+
+// It also names memory regions among what an endpoint is bound to, though each of its domain is its own already.
+TEST(LinnetMemory, EndpointMayBeBoundToARegionOfItsDomain)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_RMA}, false};
+        char bytes[64] = "";
+        fid_mr* region = nullptr;
+        ASSERT_EQ(fi_mr_reg(n.domain, bytes, sizeof bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &region, nullptr), 0);
+        EXPECT_EQ(fi_ep_bind(n.ep, &region->fid, 0), 0);
+        n.enable();
+        EXPECT_EQ(fi_ep_bind(n.ep, &region->fid, FI_REMOTE_READ | FI_REMOTE_WRITE), 0);
+        EXPECT_EQ(fi_ep_bind(n.ep, &region->fid, FI_TRANSMIT), -FI_EBADFLAGS);
+        EXPECT_EQ(fi_close(&region->fid), 0);
+    });
+}
+
 TEST(LinnetMemory, KeysAreUniqueWhateverTheAccessAndNoneIsAskedForThatIsNone)
 {
     alone([] {
