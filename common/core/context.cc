@@ -110,6 +110,11 @@ void Context::make_layers(const OpenArgs& args)
     pc.hold_time = settings_.duration(SettingId::kHoldTime);
     pc.arm_gap = settings_.duration(SettingId::kArmGap);
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
+    pc.idle_core = ReadyRef{[](const void* about) noexcept {
+                                const auto* const c = static_cast<const Context*>(about);
+                                return c->helpers_ != nullptr && c->helpers_->useful();
+                            },
+                            this};
     engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);
     make_tasks();
     copy_ = make_copy_engine({settings_, tasks_.get(), helpers_.get(), clock_, log_, stats_.block(StatsRole::kAnyThread)});
@@ -174,7 +179,13 @@ Status Context::open_transport(const TransportRow& row, const TransportEnv& env,
         LINNET_LOG(log_, kInfo, "going without the transport %s", row.name);   // it said why, and reaches nobody
         return Status::kOk;
     }
-    return automatic && row.automatic == Automatic::kBehind && !t.usable() ? Status::kOk : engine_->add_source(t);
+    if (automatic && row.automatic == Automatic::kBehind && !t.usable()) {
+        return Status::kOk;
+    }
+    if (task_source_ != nullptr) {
+        task_source_->add_polled(t);
+    }
+    return engine_->add_source(t);
 }
 
 Status Context::open_transports()

@@ -21,6 +21,11 @@ public:
     // The last poll() took so little time that nobody needs to know when it ended: well under a microsecond.
     [[nodiscard]] bool was_brief() const noexcept { return brief_; }
 
+    // It had nothing for long, and a pass leaves it out: its poll() is a task, for when somebody has time (progress/poll_task.h).
+    [[nodiscard]] bool rests() const noexcept { return rests_; }
+    // The pass found something here.
+    void note_events() noexcept { had_events_ = true; }
+
     // Looks for some 100 ns whether an arrival shows, if that takes no more than reading memory, or one read of the socket that delivers; else does nothing.
     // For a caller that waits.
     enum class Linger : std::uint8_t {
@@ -51,6 +56,11 @@ public:
 
 protected:
     bool brief_{false};   // poll() may set it
+
+private:
+    friend class PollTask;
+    bool rests_{false};        // as the rest: the holder of the token
+    bool had_events_{true};    // since PollTask looked last
 };
 
 }   // namespace linnet

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "progress/progress_engine.h"
+#include "sys/cpu_set.h"
 #include "sys/futex.h"
 #include "sys/system_clock.h"
 
@@ -32,6 +33,7 @@ void ProgressEngine::event_thread_entry(void* self) noexcept { static_cast<Progr
 void ProgressEngine::event_thread_run() noexcept
 {
     event_mark_.store(this_thread_mark(), std::memory_order_relaxed);
+    event_id_.store(thread_id(), std::memory_order_relaxed);
     answer_measurement();
     event_thread_woke();
     while (!stopping_.load(std::memory_order_seq_cst)) {
@@ -50,6 +52,9 @@ void ProgressEngine::event_thread_woke() noexcept
     event_cpu_.store(current_cpu(), std::memory_order_relaxed);
     event_on_.store(current_cpu(), std::memory_order_relaxed);
     event_runs_.store(event_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (kept_off_.load(std::memory_order_relaxed) && kept_off_.exchange(false, std::memory_order_acquire)) {
+        static_cast<void>(set_thread_affinity(process_affinity()));
+    }
 }
 
 void ProgressEngine::event_thread_sleeps() noexcept

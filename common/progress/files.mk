@@ -7,9 +7,11 @@ liblinnet_la_LIBADD += liblinnet-progress.la
 liblinnet_progress_la_SOURCES = \
     progress/event_source.h \
     progress/event_thread.cc \
+    progress/event_thread_state.h \
     progress/gap_predictor.h \
     progress/gated_sleep.cc \
     progress/gated_sleep.h \
+    progress/poll_task.h \
     progress/progress_engine.cc \
     progress/progress_engine.h \
     progress/ticks.h \

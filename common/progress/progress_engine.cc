@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sync/backoff.h"
+#include "sys/cpu_set.h"
 #include "sys/futex.h"
 #include "sys/process.h"
 #include "sys/system_clock.h"
@@ -231,12 +232,14 @@ void ProgressEngine::let_go() noexcept
 // only a few such passes follow each other, and none while somebody waits for a pass over all. Who waits for nothing else looks there a little longer.
 unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since) noexcept
 {
+    const bool slept = prepared_;
     finish_sources(role == StatsRole::kEventThread ? EventSource::Sleeper::kEventThread : EventSource::Sleeper::kHost);
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
     stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
     here_ = false;
+    thorough_ = slept || role == StatsRole::kEventThread || kicks != polled_kicks_ || held != held_sent_.load(std::memory_order_relaxed);
     EventSource* asked = nullptr;
     unsigned events = 0;
     if (favours_ < kFavoursInARow && kicks == polled_kicks_ && held == held_sent_.load(std::memory_order_relaxed)) {
@@ -259,16 +262,21 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
     return events + pass_over_all(each, asked, kicks, held);
 }
 
-unsigned ProgressEngine::pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept
+// What rests is left to its task, which the source of tasks runs: in a thorough pass, and else now and then.
+unsigned ProgressEngine::pass_over_all(unsigned each, EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept
 {
+    if (asked != nullptr) {
+        asked->note_events();
+    }
     unsigned events = 0;
     std::size_t looked = 0;
     const std::size_t n = sources_.size();
     for (; looked < n && (looked == 0 || !(completed_ || here_)); ++looked) {
         EventSource* const source = sources_[next_source_];
         next_source_ = next_source_ + 1 == n ? 0 : next_source_ + 1;
-        const unsigned n_events = source != asked ? source->poll(each) : 0;
+        const unsigned n_events = source != asked && !source->rests() ? source->poll(each) : 0;
         if (n_events != 0) {
+            source->note_events();
             liveliest_ = source;
             events += n_events;
         }
@@ -345,6 +353,32 @@ void ProgressEngine::kick() noexcept
     } else if (event_thread_state() == EventThreadState::kArmed && !token_.held()) {
         event_sleep_.ring();
     }
+}
+
+bool ProgressEngine::others_have_time() const noexcept
+{
+    return event_thread_state() != EventThreadState::kNone && !in_event_thread() && !crowd_.contended() && config_.idle_core();
+}
+
+bool ProgressEngine::leaves_work() const noexcept
+{
+    return gaps_.will_leave(CallKind::kEmpty) && gaps_.will_leave(CallKind::kCompleted) && others_have_time();
+}
+
+// A thread that sleeps where it ran last is woken there, as a rule, and would take the core from the host that goes away to compute: for longer than the work
+// that was left to it would have taken. So it is woken elsewhere; up, it may go anywhere again.
+void ProgressEngine::work_left() noexcept
+{
+    const unsigned here = current_cpu();
+    if (event_cpu_.load(std::memory_order_relaxed) == here && event_on_.load(std::memory_order_relaxed) == kNowhere) {
+        CpuSet elsewhere = process_affinity();
+        elsewhere.remove(here);
+        const std::uint32_t id = event_id_.load(std::memory_order_relaxed);
+        if (id != 0 && !elsewhere.empty() && set_thread_affinity(elsewhere, id)) {
+            kept_off_.store(true, std::memory_order_release);
+        }
+    }
+    kick();
 }
 
 void ProgressEngine::completed() noexcept
@@ -448,6 +482,14 @@ void ProgressEngine::arm() noexcept
             // then owe what it ran, would let the first arrival wait for as long at least. What our own polling undid is done again likewise.
             if (token_.try_take()) {
                 const bool quiet = prepare_sources(EventSource::Sleeper::kEventThread);
+                if (!quiet) {   // there is work: it looks at all sources itself before it sleeps again
+                    let_go();
+                    wake_event_thread();
+                    if (event_thread_state() == EventThreadState::kArmed) {
+                        event_sleep_.ring();
+                    }
+                    break;
+                }
                 const std::uint32_t polled = polled_kicks_;
                 event_sleep_.wake_at(next_timer());
                 auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
@@ -457,9 +499,6 @@ void ProgressEngine::arm() noexcept
                 if (opens) {   // whom an arrival wakes at once finds the token free
                     stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
                     event_sleep_.open();
-                }
-                if (!quiet) {
-                    event_sleep_.ring();
                 }
                 tell_event_thread(polled, true);
             }

@@ -11,7 +11,6 @@
 // Fork        The child must not call anything but the destructor, which touches only the child's own memory and descriptors.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -24,6 +23,7 @@
 #include "base/ready_ref.h"
 #include "base/status.h"
 #include "progress/event_source.h"
+#include "progress/event_thread_state.h"
 #include "progress/gap_predictor.h"
 #include "progress/gated_sleep.h"
 #include "progress/ticks.h"
@@ -37,14 +37,6 @@
 #include "sys/timer_fd.h"
 
 namespace linnet {
-
-// What the event thread does now; a word of the statistics page.
-enum class EventThreadState : std::uint32_t {
-    kNone = 0,     // not started, failed to start, or stopped
-    kAwake = 1,    // between two sleeps
-    kParked = 2,   // in epoll on its bell alone, with the look-in timer: arrivals wake nobody
-    kArmed = 3,    // in epoll on all sources
-};
 
 class ProgressEngine final : private TokenAudience {
 public:
@@ -60,6 +52,8 @@ public:
         unsigned event_budget{64};     // packets per pass of the event thread
         // True while completions wait for the host to drain them: nobody goes to sleep then. May stay empty in tests.
         ReadyRef has_completions{};
+        // Is there probably a core with nothing to do? Empty: no.
+        ReadyRef idle_core{};
     };
 
     // Borrows clock, stats and log. Counts app_*, event_thread_* there.
@@ -142,14 +136,9 @@ public:
 
     // The caller started something that a peer answers after about `time`. Until then a waiting thread polls rather than sleeps, unless others want its
     // core: a sleep that ends a moment later costs more than it saves.
-    void expect_within(Nanos time) noexcept { patient_until_.store(read_ticks() + scale_.ticks(time), std::memory_order_relaxed); }
+    void expect_within(Nanos time) noexcept;
     // The same behind what is expected already, since the peer answers one after the other; at most `most` from now.
-    void expect_after_others(Nanos time, Nanos most) noexcept
-    {
-        const Ticks now = read_ticks();
-        const Ticks until = std::max(now, patient_until_.load(std::memory_order_relaxed)) + scale_.ticks(time);
-        patient_until_.store(std::min(until, now + scale_.ticks(most)), std::memory_order_relaxed);
-    }
+    void expect_after_others(Nanos time, Nanos most) noexcept;
 
     // ---- packets held back ----
     // A small packet may wait for the next call of the host, so that a row of sends becomes one system call. Only within a row of posts back to
@@ -158,6 +147,8 @@ public:
     // The caller has held one back, the first since the last pass, and stored it where a pass finds it. If the host does not come back
     // within about hold_time, the event thread makes that pass. False: somebody polls, and may be about to sleep: send it now.
     [[nodiscard]] bool held() noexcept;
+    // Inside poll(): somebody waits for a pass over all sources, or has just slept.
+    [[nodiscard]] bool pass_is_thorough() const noexcept LINNET_REQUIRES(token_) { return thorough_; }
     // Packets wait for the next pass.
     [[nodiscard]] bool holds_packets() const noexcept { return held_sent_.load(std::memory_order_relaxed) != held_.load(std::memory_order_relaxed); }
 
@@ -182,6 +173,11 @@ public:
     [[nodiscard]] Nanos spin_time() const noexcept { return spin_time_; }
     // Asked inside the post of an operation of so many bytes: the host will probably be away for long when it leaves.
     [[nodiscard]] bool will_leave(std::uint64_t bytes) const noexcept { return gaps_.will_leave(post_of(bytes)); }
+    // Asked where work is found: shall it be left to the event thread (push a task, then work_left())? It shall when the host will probably be away for long
+    // behind the call that it is in, a post of so many bytes or one of progress, and there is a core for that thread. If it stays, its next pass does the work.
+    [[nodiscard]] bool leaves_work(std::uint64_t bytes) const noexcept { return will_leave(bytes) && others_have_time(); }
+    [[nodiscard]] bool leaves_work() const noexcept;
+    void work_left() noexcept;
     [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }   // the cores are wanted by others: spin little
     // How long a thread waits for a core that it has given away, as its yields show: at most some 0.5 ms. Any thread.
     [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
@@ -202,7 +198,7 @@ private:
     void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
     // `waits_since`: the caller has nothing else to do, and may linger; 0: it has.
     unsigned pass(unsigned budget, StatsRole role, Ticks waits_since = 0) noexcept LINNET_REQUIRES(token_);
-    unsigned pass_over_all(unsigned each, const EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
+    unsigned pass_over_all(unsigned each, EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept LINNET_REQUIRES(token_);
     void tell_completed() noexcept LINNET_REQUIRES(token_);
     bool prepare_sources(EventSource::Sleeper who) noexcept LINNET_REQUIRES(token_);   // false: there is work already
     void finish_sources(EventSource::Sleeper who) noexcept LINNET_REQUIRES(token_);
@@ -214,6 +210,7 @@ private:
     void came_back(Ticks now) noexcept;
     void goes(CallKind kind) noexcept LINNET_EXCLUDES(token_);
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool others_have_time() const noexcept;
     void give_way() noexcept;
     void still_here() noexcept;
     [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
@@ -307,6 +304,8 @@ private:
     std::atomic<unsigned> event_cpu_{0};
     std::atomic<std::uintptr_t> event_mark_{0};
     std::atomic<unsigned> event_on_{kNowhere};  // the same, while it is awake
+    std::atomic<std::uint32_t> event_id_{0};    // of the thread
+    std::atomic<bool> kept_off_{false};         // work_left() has changed its affinity
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
@@ -316,6 +315,7 @@ private:
     bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
+    bool thorough_ LINNET_GUARDED_BY(token_){true};                          // sources that rest are asked, too
     unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
     Ticks linger_ LINNET_GUARDED_BY(token_){0};                              // how long to look there for the next one
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins

@@ -4,14 +4,18 @@
 //
 // What it is  An EventSource like a transport: whoever polls runs tasks, from the queues around his core; the event thread, and a thread that finds nothing
 //             else before it sleeps, from all of them. Who pushes a task calls ProgressEngine::kick() afterwards, and nobody sleeps over it.
+//             It also has the polls of sources that had nothing for long, which rest until somebody has time (poll_task.h).
 //             Tasks that say kAgain are no events. While some wait, nobody sleeps longer than kAgainPeriod: they have no descriptor to be woken by.
 // Owner       core/. Outlived by tree and engine's threads as any source. Threads, blocking, failure: as EventSource says.
 #pragma once
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "base/clock.h"
 #include "progress/event_source.h"
+#include "progress/poll_task.h"
 #include "progress/progress_engine.h"
 #include "sys/thread.h"
 #include "task/task_tree.h"
@@ -25,14 +29,42 @@ public:
     // Runs per pass: a pass stays bounded, some tens of microseconds with slices of copies.
     static constexpr unsigned kMost = 16;
 
-    TaskSource(TaskTree& tree, const ProgressEngine& engine, const Clock& clock) noexcept : tree_{tree}, engine_{engine}, clock_{clock} {}
+    TaskSource(TaskTree& tree, ProgressEngine& engine, const Clock& clock) noexcept : tree_{tree}, engine_{engine}, clock_{clock} {}
+
+    // A source whose poll() is to be a task while it has nothing. Before the engine starts; it was added there.
+    void add_polled(EventSource& source) { polled_.push_back(std::make_unique<PollTask>(source)); }
 
     unsigned poll(unsigned budget) noexcept override
     {
         if (polls_++ % kPollsPerLook == 0) {
             cpu_ = current_cpu();
+            if (polls_ % kPollsPerRest == 1) {
+                send_to_rest();
+            }
         }
         const bool by_event_thread = engine_.in_event_thread();
+        return (resting_ != 0 ? poll_resting(by_event_thread) : 0) + run_queued(budget, by_event_thread);
+    }
+    [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
+    // What waits in queues of other cores, where perhaps nobody is, is looked for in the pass that follows a refused sleep.
+    [[nodiscard]] bool prepare_sleep() noexcept override
+    {
+        search_ = !only_again_ && !tree_.empty();
+        return !search_;
+    }
+    [[nodiscard]] TimePoint next_timer() const noexcept override { return due_; }
+
+private:
+    // Threads move rarely, and a look around the wrong core only costs nearness.
+    static constexpr unsigned kPollsPerLook = 32;
+    // A source that had nothing in so many passes over all, some 0.3 ms of polling, rests; then so many passes go by without it, some 2 us, and in so
+    // many turns one is for those of other cores too.
+    static constexpr unsigned kPollsPerRest = 4096;
+    static constexpr unsigned kPassesPerTurn = 16;
+    static constexpr unsigned kTurnsPerSearch = 16;
+
+    unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
+    {
         if (!search_ && !by_event_thread && tree_.empty(cpu_)) {   // nearly always: a few loads
             only_again_ = false;
             due_ = TimePoint::max();
@@ -47,23 +79,42 @@ public:
         due_ = ran.again != 0 ? clock_.now() + kAgainPeriod : TimePoint::max();
         return ran.done;
     }
-    [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
-    // What waits in queues of other cores, where perhaps nobody is, is looked for in the pass that follows a refused sleep.
-    [[nodiscard]] bool prepare_sleep() noexcept override
+    void send_to_rest() noexcept
     {
-        search_ = !only_again_ && !tree_.empty();
-        return !search_;
+        const auto delivered = [](const std::unique_ptr<PollTask>& task) { return task->had_events(); };
+        if (std::none_of(polled_.begin(), polled_.end(), delivered)) {
+            return;   // a long wait, of which nobody knows for whom
+        }
+        for (const std::unique_ptr<PollTask>& task : polled_) {
+            if (task->should_rest() && task->rest(tree_, tree_.queue_of(cpu_, TopologyLevel::kNuma))) {
+                ++resting_;
+            }
+        }
     }
-    [[nodiscard]] TimePoint next_timer() const noexcept override { return due_; }
+    unsigned poll_resting(bool by_event_thread) noexcept
+    {
+        engine_.token().assert_held();
+        const bool all = by_event_thread || engine_.pass_is_thorough();
+        if (!all && ++passes_ < kPassesPerTurn) {
+            return 0;
+        }
+        passes_ = 0;
+        const TaskPlace place = by_event_thread ? TaskPlace::kEventThread : TaskPlace::kHost;
+        const bool everywhere = all || ++turns_ % kTurnsPerSearch == 0;
+        const TaskTree::Ran ran = everywhere ? tree_.run_resting_everywhere(place) : tree_.run_resting(cpu_, place);
+        resting_ -= ran.done;   // these had something
+        return ran.done;
+    }
 
-private:
     TaskTree& tree_;
-    const ProgressEngine& engine_;
+    ProgressEngine& engine_;
     const Clock& clock_;
-    // Threads move rarely, and a look around the wrong core only costs nearness.
-    static constexpr unsigned kPollsPerLook = 32;
+    std::vector<std::unique_ptr<PollTask>> polled_;
 
     // the holder of the token
+    unsigned resting_{0};      // of polled_
+    unsigned passes_{0};       // since they were polled
+    unsigned turns_{0};
     unsigned polls_{0};
     unsigned cpu_{0};
     bool search_{false};

@@ -236,6 +236,15 @@ unsigned ProgressEngine::host_progress_second(unsigned budget, WhenIdle when) no
 
 // ---- waiting ----
 
+void ProgressEngine::expect_within(Nanos time) noexcept { patient_until_.store(read_ticks() + scale_.ticks(time), std::memory_order_relaxed); }
+
+void ProgressEngine::expect_after_others(Nanos time, Nanos most) noexcept
+{
+    const Ticks now = read_ticks();
+    const Ticks until = std::max(now, patient_until_.load(std::memory_order_relaxed)) + scale_.ticks(time);
+    patient_until_.store(std::min(until, now + scale_.ticks(most)), std::memory_order_relaxed);
+}
+
 Status ProgressEngine::wait(ReadyRef ready, TimePoint deadline) noexcept
 {
     Status status = Status::kOk;

@@ -57,6 +57,7 @@ public:
 
 private:
     friend class TaskTree;
+    static constexpr std::uint8_t kIdleHelpers = 1, kRests = 2;   // flags_
 
     Body body_;
     Task* next_{nullptr};   // in the chain of those to be queued again

@@ -9,7 +9,11 @@
 namespace linnet {
 
 TaskTree::TaskTree(Topology topology, Stats& stats)
-    : topology_{std::move(topology)}, stats_{stats}, queues_{new Queue[topology_.nodes().size()]}, all_{queues_.get(), topology_.nodes().size()}
+    : topology_{std::move(topology)},
+      stats_{stats},
+      queues_{new Queue[2 * topology_.nodes().size()]},
+      all_{queues_.get(), topology_.nodes().size()},
+      resting_{queues_.get() + topology_.nodes().size(), topology_.nodes().size()}
 {
 }
 
@@ -25,10 +29,10 @@ QueueIndex TaskTree::queue_of(unsigned cpu, TopologyLevel level) const noexcept
 bool TaskTree::push(Task& task, const TaskOffer& offer) noexcept
 {
     task.runs_ = offer.runs;
-    task.flags_ = offer.idle_helpers ? kIdleHelpers : std::uint8_t{0};
+    task.flags_ = static_cast<std::uint8_t>((offer.idle_helpers ? Task::kIdleHelpers : 0) | (offer.rests ? Task::kRests : 0));
     for (QueueIndex node = offer.queue;; node = topology_.nodes()[node].parent) {
         task.queue_ = node;
-        if (all_[node].push(task, offer.runs, task.flags_, task.ticket_)) {
+        if (queue_of(task).push(task, offer.runs, task.flags_, task.ticket_)) {
             return true;
         }
         if (node == kMachineQueue) {
@@ -58,10 +62,31 @@ TaskTree::Ran TaskTree::run_everywhere(TaskPlace place, unsigned budget) noexcep
     return finish(tally, place);
 }
 
+TaskTree::Ran TaskTree::run_resting(unsigned cpu, TaskPlace place) noexcept
+{
+    Tally tally;
+    QueueIndex node = topology_.node_of(cpu);
+    drain(resting_[node], place, kNoLimit, tally);
+    while (node != kMachineQueue) {
+        node = topology_.nodes()[node].parent;
+        drain(resting_[node], place, kNoLimit, tally);
+    }
+    return finish(tally, place);
+}
+
+TaskTree::Ran TaskTree::run_resting_everywhere(TaskPlace place) noexcept
+{
+    Tally tally;
+    for (Queue& queue : resting_) {
+        drain(queue, place, kNoLimit, tally);
+    }
+    return finish(tally, place);
+}
+
 bool TaskTree::run_own(Task& task) noexcept
 {
     Queue::Claim claim;
-    if (!all_[task.queue_].claim_from(task.ticket_, claim)) {
+    if (!queue_of(task).claim_from(task.ticket_, claim)) {
         return false;
     }
     Tally tally;
@@ -70,11 +95,11 @@ bool TaskTree::run_own(Task& task) noexcept
     return true;
 }
 
-std::uint32_t TaskTree::withdraw(Task& task) noexcept { return all_[task.queue_].withdraw(task.ticket_); }
+std::uint32_t TaskTree::withdraw(Task& task) noexcept { return queue_of(task).withdraw(task.ticket_); }
 
 void TaskTree::drain(Queue& queue, TaskPlace place, unsigned budget, Tally& tally) noexcept
 {
-    const std::uint8_t flags = place == TaskPlace::kHelper ? kIdleHelpers : std::uint8_t{0};
+    const std::uint8_t flags = place == TaskPlace::kHelper ? Task::kIdleHelpers : std::uint8_t{0};
     Queue::Claim claim;
     while (tally.ran.total() < budget && queue.claim(flags, claim)) {
         execute(claim, tally);
@@ -98,7 +123,7 @@ TaskTree::Ran TaskTree::finish(Tally& tally, TaskPlace place) noexcept
 {
     while (tally.again != nullptr) {
         Task& task = *std::exchange(tally.again, tally.again->next_);
-        while (!push(task, {task.queue_, 1, task.flags_ != 0})) {
+        while (!push(task, {task.queue_, 1, (task.flags_ & Task::kIdleHelpers) != 0, (task.flags_ & Task::kRests) != 0})) {
             // Every queue outwards is full, of tasks that somebody will run. This one has its turn now.
             if (task.body_(task, 0) == TaskResult::kDone) {
                 break;

@@ -27,6 +27,7 @@ struct TaskOffer {
     QueueIndex queue{kMachineQueue};
     std::uint32_t runs{1};      // at most ClaimQueue's kMaxClaims
     bool idle_helpers{false};   // helpers may run it, too; see task.h for what that demands of the body
+    bool rests{false};          // nothing waits for it: nobody stays awake or looks twice for its sake; run_resting() has turns for it
 };
 
 class TaskTree {
@@ -57,12 +58,15 @@ public:
     Ran run(unsigned cpu, TaskPlace place, unsigned budget) noexcept;
     // The same in all queues: nobody may be on the other cores. For the event thread, and for who is about to sleep.
     Ran run_everywhere(TaskPlace place, unsigned budget) noexcept;
+    // A turn for each task that rests: in the queues around `cpu`, or in all.
+    Ran run_resting(unsigned cpu, TaskPlace place) noexcept;
+    Ran run_resting_everywhere(TaskPlace place) noexcept;
     // One run that the owner of `task` waits for, if one is left. False: none; all have been begun. Any number of threads at once.
     bool run_own(Task& task) noexcept;
     // Takes back the runs that nobody has begun. Returns how many; those that have been begun, end. The owner only.
     std::uint32_t withdraw(Task& task) noexcept;
 
-    // Nothing waits. As ClaimQueue::empty().
+    // Nothing waits, but perhaps tasks that rest. As ClaimQueue::empty().
     [[nodiscard]] bool empty() const noexcept;
     // Nothing in the queues around `cpu`.
     [[nodiscard]] bool empty(unsigned cpu) const noexcept;
@@ -75,7 +79,6 @@ public:
 
 private:
     using Queue = ClaimQueue<Task>;
-    static constexpr std::uint8_t kIdleHelpers = 1;
 
     // What one call of run() did, told to the counters at its end.
     struct Tally {
@@ -90,8 +93,11 @@ private:
 
     Topology topology_;
     Stats& stats_;
-    std::unique_ptr<Queue[]> queues_;   // one per node
+    [[nodiscard]] Queue& queue_of(const Task& task) noexcept { return ((task.flags_ & Task::kRests) != 0 ? resting_ : all_)[task.queue_]; }
+
+    std::unique_ptr<Queue[]> queues_;   // two per node
     std::span<Queue> all_;
+    std::span<Queue> resting_;
 };
 
 }   // namespace linnet

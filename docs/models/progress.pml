@@ -318,12 +318,18 @@ inline leave_for_long(me)       /* leave() when the predicted gap is long */
             if
             :: got ->
                 prepare(ok);
-                seen = polled_kicks;
-                atomic { if :: ev == parked -> ev = armed; woke = 1 :: else -> woke = 0 fi };
-                release();
-                if :: woke -> gate = 1; woke = 0 :: else fi;
-                if :: !ok -> event_bell = 1 :: else fi;
-                tell_event_thread(1);
+                if
+                :: !ok ->                                      /* work is there: it makes its own pass */
+                    release();
+                    if :: ev == parked -> wake_event_thread() :: else fi;
+                    if :: ev == armed -> event_bell = 1 :: else fi
+                :: ok ->
+                    seen = polled_kicks;
+                    atomic { if :: ev == parked -> ev = armed; woke = 1 :: else -> woke = 0 fi };
+                    release();
+                    if :: woke -> gate = 1; woke = 0 :: else fi;
+                    tell_event_thread(1)
+                fi;
                 atomic { ok = 0; got = 0; seen = 0 }
             :: else
             fi

@@ -15,6 +15,7 @@
 #include "support/eventually.h"
 #include "support/test_log.h"
 #include "sys/system_clock.h"
+#include "unit/progress/fake_source.h"
 
 namespace linnet {
 namespace {
@@ -145,6 +146,101 @@ TEST_F(TaskSourceTest, EventThreadSleepsBetweenTheTurnsOfATaskThatWaits)
     EXPECT_LT(more, 2000u);   // 500 at most if it slept the whole period each time
     task.turns = 1;
     EXPECT_TRUE(eventually([&] { return tree.empty(); }));
+}
+
+// ---- polls as tasks ----
+
+class RestingTest : public TaskSourceTest {
+protected:
+    ProgressEngine& make_with_two(ProgressEngine::Config config = {})
+    {
+        config.has_completions = ReadyRef::to(no);
+        engine.emplace(config, clock, stats, test_log());
+        source.emplace(tree, *engine, clock);
+        for (testing::FakeSource* const fake : {&busy, &idle}) {
+            fake->on_handled = [](std::uint64_t) {};
+            source->add_polled(*fake);
+            EXPECT_EQ(engine->add_source(*fake), Status::kOk);
+        }
+        EXPECT_EQ(engine->add_source(*source), Status::kOk);
+        EXPECT_EQ(engine->start(), Status::kOk);
+        return *engine;
+    }
+    // A thread that polls, and always finds something at `busy`.
+    void poll_busily(unsigned passes)
+    {
+        for (unsigned i = 0; i < passes; ++i) {
+            busy.deliver();
+            engine->poll(64);
+        }
+    }
+    static constexpr unsigned kUntilRest = 3 * 4096;
+
+    testing::FakeSource busy, idle;
+};
+
+TEST_F(RestingTest, SourceThatHasNothingForLongIsLeftOutOfMostPasses)
+{
+    make_with_two({.event_thread = false});
+    poll_busily(kUntilRest);
+    ASSERT_TRUE(idle.rests());
+    EXPECT_FALSE(busy.rests());
+    const std::uint64_t idle_polls = idle.polls(), busy_polls = busy.polls();
+    poll_busily(1600);
+    EXPECT_GE(busy.polls() - busy_polls, 1600u);
+    EXPECT_NEAR(static_cast<double>(idle.polls() - idle_polls), 100, 2);   // its task has a turn in every 16th
+    EXPECT_GE(stats.total(Counter::kTaskPollHost), 98u);
+}
+
+TEST_F(RestingTest, FirstArrivalEndsTheRest)
+{
+    make_with_two({.event_thread = false});
+    poll_busily(kUntilRest);
+    ASSERT_TRUE(idle.rests());
+    idle.deliver();
+    poll_busily(16);
+    EXPECT_EQ(idle.handled(), 1u);
+    EXPECT_FALSE(idle.rests());
+    const std::uint64_t polls = idle.polls();
+    poll_busily(160);
+    EXPECT_GE(idle.polls() - polls, 150u);
+}
+
+TEST_F(RestingTest, KickAsksSourcesThatRestToo)
+{
+    ProgressEngine& e = make_with_two({.event_thread = false});
+    poll_busily(kUntilRest);
+    ASSERT_TRUE(idle.rests());
+    for (unsigned i = 0; i < 8; ++i) {
+        const std::uint64_t polls = idle.polls();
+        e.kick();
+        e.poll(64);
+        EXPECT_GT(idle.polls(), polls);
+    }
+}
+
+TEST_F(RestingTest, SleeperIsWokenByASourceThatRests)
+{
+    ProgressEngine& e = make_with_two({.policy = ProgressPolicy::kBlock, .event_thread = false});
+    poll_busily(kUntilRest);
+    ASSERT_TRUE(idle.rests());
+    const auto ready = [this]() noexcept { return idle.handled() != 0; };
+    std::thread sender{[this] {
+        std::this_thread::sleep_for(20ms);
+        idle.deliver();
+    }};
+    EXPECT_EQ(e.wait(ReadyRef::to(ready), monotonic_now() + 20s), Status::kOk);
+    sender.join();
+    EXPECT_GT(stats.total(Counter::kAppSleeps), 0u);
+    EXPECT_LT(stats.total(Counter::kAppSleeps), 100u);   // what rests lets everybody sleep
+}
+
+TEST_F(RestingTest, EventThreadPollsWhatRestsWhileTheHostComputes)
+{
+    make_with_two({.look_in = 1ms}).peers_changed(1);
+    poll_busily(kUntilRest);
+    idle.deliver();
+    EXPECT_TRUE(eventually([&] { return idle.handled() == 1; }));
 }
 
 }   // namespace

@@ -124,6 +124,37 @@ TEST_F(TaskTreeTest, HelpersRunOnlyWhatWasOfferedToThem)
     tree.run(0, TaskPlace::kHost, TaskTree::kNoLimit);
 }
 
+TEST_F(TaskTreeTest, TaskThatRestsKeepsNobodyAwakeAndGetsOneTurnAtATime)
+{
+    Noting poll{*this, 1, 2}, work{*this, 2};
+    ASSERT_TRUE(tree.push(poll, {.queue = tree.queue_of(3), .rests = true}));
+    EXPECT_TRUE(tree.empty());
+    EXPECT_TRUE(tree.empty(3));
+    EXPECT_EQ(tree.run_everywhere(TaskPlace::kEventThread, TaskTree::kNoLimit).total(), 0u);
+    ASSERT_TRUE(tree.push(work, {.queue = tree.queue_of(3)}));
+    EXPECT_EQ(tree.run_resting(3, TaskPlace::kHost).again, 1u);   // and is queued again
+    EXPECT_EQ(tree.run_resting_everywhere(TaskPlace::kEventThread).again, 1u);
+    EXPECT_EQ(tree.run_resting_everywhere(TaskPlace::kEventThread).done, 1u);
+    EXPECT_EQ(tree.run_resting_everywhere(TaskPlace::kEventThread).total(), 0u);
+    EXPECT_EQ(order, (std::vector{1, 1, 1}));
+    EXPECT_EQ(count(TaskKind::kAnswer, TaskPlace::kHost), 1u);
+    EXPECT_EQ(count(TaskKind::kAnswer, TaskPlace::kEventThread), 2u);
+    EXPECT_FALSE(tree.empty());   // what does not rest
+    tree.run_everywhere(TaskPlace::kHost, TaskTree::kNoLimit);
+}
+
+TEST_F(TaskTreeTest, TaskThatRestsIsTakenBackLikeAnyOther)
+{
+    Noting poll{*this, 1, 100};
+    ASSERT_TRUE(tree.push(poll, {.queue = tree.queue_of(3), .rests = true}));
+    EXPECT_EQ(tree.withdraw(poll), 1u);
+    EXPECT_EQ(tree.run_resting_everywhere(TaskPlace::kHost).total(), 0u);
+    ASSERT_TRUE(tree.push(poll, {.queue = tree.queue_of(3), .rests = true}));
+    EXPECT_TRUE(tree.run_own(poll));
+    EXPECT_EQ(count(TaskKind::kAnswer, TaskPlace::kWaiter), 1u);
+    EXPECT_EQ(tree.withdraw(poll), 1u);
+}
+
 TEST_F(TaskTreeTest, FullTreeRefusesAndTheCallerKeepsTheTask)
 {
     std::vector<std::unique_ptr<Noting>> tasks;
@@ -200,6 +231,16 @@ TEST_F(TaskTreeTest, CoreLooksIntoItsOwnQueueFirstAndThenOutwards)
     EXPECT_FALSE(tree.empty());
     EXPECT_EQ(tree.run_everywhere(TaskPlace::kEventThread, TaskTree::kNoLimit).done, 1u);   // whoever is on core 22
     EXPECT_EQ(order.back(), 9);
+}
+
+TEST_F(TaskTreeTest, TaskThatRestsOnANodeIsSeenByItsCoresAndByWhoLooksEverywhere)
+{
+    Noting poll{*this, 1, 1000};
+    ASSERT_TRUE(tree.push(poll, {.queue = tree.queue_of(21, TopologyLevel::kNuma), .rests = true}));
+    EXPECT_EQ(tree.run_resting(30, TaskPlace::kHost).again, 1u);   // the same node of four
+    EXPECT_EQ(tree.run_resting(32, TaskPlace::kHost).again, 0u);   // another one
+    EXPECT_EQ(tree.run_resting_everywhere(TaskPlace::kEventThread).again, 1u);
+    EXPECT_EQ(tree.withdraw(poll), 1u);
 }
 
 TEST_F(TaskTreeTest, LevelsAreFoundFromTheCore)
