@@ -12,18 +12,37 @@ bool SessionLayer::offer(Session& s, std::size_t bytes, bool alone) noexcept
     return s.lane_up() && s.links_[0].port->transport().offer(s.links_[0].id, bytes, alone);
 }
 
+void SessionLayer::transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept
+{
+    if (config_.choose_paths) {
+        time_transfer(s, slot, bytes);
+    }
+}
+
+void SessionLayer::transfer_ends(Session& s, std::uint32_t slot) noexcept
+{
+    if (s.paths_ != nullptr) {
+        end_transfer(s, slot);
+    }
+}
+
+std::pair<Port*, LinkId> SessionLayer::lane_of(Session& s) noexcept
+{
+    MutexLock guard{s.lock};
+    const bool up = s.down_reason() == Status::kOk && s.lane_up();
+    return up ? std::pair{s.links_[0].port, s.links_[0].id} : std::pair<Port*, LinkId>{};
+}
+
 Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
 {
-    Port* port = nullptr;
-    LinkId id{};
-    {
-        MutexLock guard{s.lock};
-        if (s.down_reason() == Status::kOk && s.lane_up()) {
-            port = s.links_[0].port;
-            id = s.links_[0].id;
-        }
-    }
+    const auto [port, id] = lane_of(s);
     return port != nullptr ? port->transport().read(id, to, address, bytes) : Status::kUnsupported;
+}
+
+Status SessionLayer::begin_read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept
+{
+    const auto [port, id] = lane_of(s);
+    return port != nullptr ? port->transport().begin_read(id, to, address, bytes, cookie) : Status::kUnsupported;
 }
 
 void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept

@@ -66,6 +66,8 @@ void Port::on_bulk_end(LinkId, PeerId peer, void* cookie, std::size_t landed, bo
     layer_.sink_.on_bulk_end(*layer_.find(peer), cookie, landed, ok);
 }
 
+void Port::on_read_end(PeerId peer, void* cookie, Status status) noexcept { layer_.sink_.on_read_end(*layer_.find(peer), cookie, status); }
+
 Mutex* Port::send_lock(PeerId peer) noexcept { return &layer_.find(peer)->lock; }
 
 void Port::on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept { layer_.sink_.on_bulk_sent(*layer_.find(peer), cookie, ok); }

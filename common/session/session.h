@@ -231,6 +231,7 @@ public:
     virtual Landing on_bulk_begin(Session& s, const wire::BulkHead& head) noexcept = 0;
     [[nodiscard]] virtual std::size_t bulk_awaited(Session&) noexcept { return 0; }
     virtual void on_bulk_end(Session& s, void* cookie, std::size_t landed, bool ok) noexcept = 0;
+    virtual void on_read_end(Session&, void* /*cookie*/, Status) noexcept {}
     virtual void on_bulk_sent(Session& s, void* cookie, bool ok) noexcept = 0;
     virtual void on_bulk_ready(Session& s) noexcept = 0;    // send_bulk() may be tried again
     virtual void on_bulk_down(Session& s) noexcept = 0;     // what was asked for and has not come must be asked for again

@@ -47,6 +47,7 @@ public:
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
     [[nodiscard]] std::size_t bulk_awaited(PeerId peer) noexcept override;
     void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
+    void on_read_end(PeerId peer, void* cookie, Status status) noexcept override;
     void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
     [[nodiscard]] Mutex* send_lock(PeerId peer) noexcept override;
 
@@ -89,6 +90,8 @@ public:
         bool written;       // its bytes left the process: they may change, unless the session must send them again
     };
     Sent send(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
+    // Later, by send_held(), which the caller sees to, or with the next message. Only on a lane that is ready.
+    void send_later(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock) { append(s, m); }
     // Nothing waits before it, and the lane takes packets at once or not at all (LanePacket::at_once). A message of at most kAtOnceMax bytes of payload
     // may be sent by send_at_once() then: the lane has no pointers to it afterwards, so that move_payload() may follow, whether it was written or waits.
     [[nodiscard]] static bool goes_at_once(const Session& s) noexcept LINNET_REQUIRES(s.lock)
@@ -134,18 +137,8 @@ public:
     // As Transport::bulk_over(), of what send_bulk() took.
     [[nodiscard]] bool bulk_over(Session& s, const void* cookie) noexcept LINNET_REQUIRES(s.lock);
     // The receiver has asked for `bytes` of the message in our slot, and later has all of it: timed, where there is a choice of paths. Token held.
-    void transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
-    {
-        if (config_.choose_paths) {
-            time_transfer(s, slot, bytes);
-        }
-    }
-    void transfer_ends(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock)
-    {
-        if (s.paths_ != nullptr) {
-            end_transfer(s, slot);
-        }
-    }
+    void transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock);
+    void transfer_ends(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock);
     // A message of `bytes`, or the answer to one that somebody waits for, is about to be sent, or has come, whole or announced: the lane goes where messages
     // like it are expected to take the least time.
     void message_sent(Session& s, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
@@ -167,8 +160,9 @@ public:
     [[nodiscard]] bool is_near(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // The peer can, and had better, read our memory over the lane that is up: an envelope may offer `bytes` of it. As Transport::offer().
     [[nodiscard]] bool offer(Session& s, std::size_t bytes, bool alone) noexcept LINNET_REQUIRES(s.lock);
-    // Reads what it offered. Token held, lock not. As Transport::read().
+    // Reads what it offered. Token held, lock not. As Transport::read() and begin_read().
     [[nodiscard]] Status read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] Status begin_read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept LINNET_EXCLUDES(s.lock);
     // s.credit_grant grew: tell the peer by a packet of its own when it has not heard of `threshold` bytes of it. Any thread, lock not held.
     void credit_given(Session& s, std::uint32_t threshold) noexcept LINNET_EXCLUDES(s.lock)
     {
@@ -208,6 +202,7 @@ private:
     HelloVerdict on_confirm(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept;
     void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;
     void on_link_down(Port& port, LinkId link, PeerId peer, LinkRole role, bool up, Status why, std::string_view text) noexcept;
+    [[nodiscard]] static std::pair<Port*, LinkId> lane_of(Session& s) noexcept LINNET_EXCLUDES(s.lock);   // null: it is not up
     void open_link(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     [[nodiscard]] static Port* bulk_port(const Session& s, Port* lane) noexcept LINNET_REQUIRES(s.lock);   // where it is, or would open with the lane there
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);

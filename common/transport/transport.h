@@ -160,6 +160,8 @@ public:
     [[nodiscard]] virtual std::size_t bulk_awaited(PeerId) noexcept { return 0; }
     // `landed` bytes of the packet are in place, counted from its start; `ok` false: the link broke.
     virtual void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept = 0;
+    // What begin_read() began is over: kOk, or as read(). Nobody writes to the memory any more.
+    virtual void on_read_end(PeerId, void* /*cookie*/, Status) noexcept {}
     // The bytes of a send_bulk() are not referenced any more (ok: handed to the network; else the link broke).
     virtual void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept = 0;
 
@@ -213,6 +215,10 @@ public:
     // what `to` holds now means nothing, and it must come in another way: kUnsupported, kPeerDown, kIo.
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
 
+    // The same for a long range, which is copied while other things go on: kInProgress, and sink.on_read_end(cookie) says how it ended, never before this call
+    // returned. Else nothing happened: kUnsupported (also: read() does it), kAgain: too many are being read.
+    [[nodiscard]] virtual Status begin_read(LinkId, std::byte*, std::uint64_t, std::size_t, void* /*cookie*/) noexcept { return Status::kUnsupported; }
+
     // For how long the peer of this link has left a question of the link's own without any answer; zero: none is open, or caps().told_of_death. Token held,
     // and perhaps a lock of the sink's.
     [[nodiscard]] virtual Nanos unanswered(LinkId) noexcept { return Nanos{0}; }
@@ -227,7 +233,7 @@ public:
     [[nodiscard]] virtual Losses losses(LinkId) noexcept { return {}; }
 
     // Fence and close a link or attempt: no sink call for it comes after this returns, except that borrowed bulk packets come back through
-    // on_bulk_sent(ok = false) first and a packet in landing through on_packet_end/on_bulk_end(ok = false). Token held.
+    // on_bulk_sent(ok = false) first, a packet in landing through on_packet_end/on_bulk_end(ok = false), and what is being read by on_read_end(). Token held.
     virtual void drop(LinkId link) noexcept = 0;
 
     // Close everything, likewise. After it no sink call ever happens. Token held.
