@@ -126,6 +126,7 @@ void Context::make_layers(const OpenArgs& args)
     qc.rndv_first = settings_.size(SettingId::kRndvFirst);
     qc.bulk_chunk = settings_.size(SettingId::kBulkChunk);
     qc.wild_mask = args.wild_mask;
+    qc.tasks = tasks_.get();
     qc.seed = random_value<std::uint64_t>(log_);
     proto_ = std::make_unique<proto::Proto>(qc, *engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
 

@@ -13,6 +13,7 @@ liblinnet_proto_la_SOURCES = \
     proto/build.h \
     proto/data.cc \
     proto/data.h \
+    proto/hand_over.cc \
     proto/lean.h \
     proto/onesided.cc \
     proto/peer.h \

@@ -9,8 +9,11 @@
 #include "mem/block_pool.h"
 #include "proto/request.h"
 #include "session/session.h"
+#include "task/task.h"
 
 namespace linnet::proto {
+
+class Proto;
 
 // A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
 struct TxBlock {
@@ -83,6 +86,19 @@ struct SendTally {
     static void add(Count& count, std::uint64_t n = 1) noexcept { count.store(count.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
 };
 
+// What is to be done for a peer, by whichever thread comes first: docs/tasks.md. In memory of the pool from the first time on.
+class PeerTask final : public Task {
+public:
+    PeerTask(TaskKind kind, Body body, Proto& its_proto, Peer& its_peer) noexcept : Task{kind, body}, proto{its_proto}, peer{its_peer} {}
+    Proto& proto;
+    Peer& peer;
+    bool queued{false};   // and not yet begun: who runs it takes the peer's lock first; under that lock
+};
+struct PeerTasks {
+    PeerTask answer;
+    PeerTask send;
+};
+
 class Peer final : public session::Session {
 public:
     using Session::Session;
@@ -108,6 +124,7 @@ public:
     IntrusiveQueue<session::TxMessage> spares LINNET_GUARDED_BY(lock);   // small blocks for the next messages: no way to the common pool and its lock
     unsigned spare_count LINNET_GUARDED_BY(lock) = 0;
     TxBlock* short_spare LINNET_GUARDED_BY(lock) = nullptr;
+    PeerTasks* tasks LINNET_GUARDED_BY(lock) = nullptr;
 
     // ---- a leaf lock of its own, inside a space's lock ----
     SpinLock named_lock;

@@ -24,6 +24,7 @@ void Proto::clear() noexcept
         Peer& peer = peer_of(*layer_->find(PeerId{i}));
         MutexLock guard{peer.lock};
         release_spares(peer);
+        release_tasks(peer);
     }
     spaces_.for_each([this](Space& space) {
         DetachedList<UnexpectedMessage> left;

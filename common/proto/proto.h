@@ -25,6 +25,7 @@
 #include "session/session_layer.h"
 #include "stats/counters.h"
 #include "sync/mpsc_list.h"
+#include "task/task_tree.h"
 
 namespace linnet::proto {
 
@@ -83,6 +84,7 @@ public:
         std::size_t offer_min{32u << 10};     // longer messages are read out of the sender's memory where a link permits it and it pays
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
+        TaskTree* tasks{nullptr};             // null: tasks=off
     };
     Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept;
     // Forget all that is queued; the sessions are closed but not yet destroyed. Once, before the destructor, with no other call under way.
@@ -207,12 +209,19 @@ private:
     void finish_send(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
     // sending (send.cc)
     Status send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
-    Status send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
+    Status send_eager_in_place(Peer& peer, const SendArgs& args, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
         LINNET_REQUIRES(peer.lock);
-    Status send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept LINNET_REQUIRES(peer.lock);
+    Status send_eager_acked(Peer& peer, const SendArgs& args, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept
+        LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool offers(Peer& peer, std::uint64_t length, bool may_leave) noexcept LINNET_REQUIRES(peer.lock);
     Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
+    // tasks (hand_over.cc)
+    void submit(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
+    void push_bulk(Peer& peer, TaskKind kind) noexcept LINNET_REQUIRES(peer.lock);
+    [[nodiscard]] bool hand_over(Peer& peer, TaskKind kind) noexcept LINNET_REQUIRES(peer.lock);
+    static TaskResult serve_peer(Task& self, std::uint32_t run) noexcept;
+    void release_tasks(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool may_hold(const Peer& peer, std::size_t bytes) const noexcept LINNET_REQUIRES(peer.lock);
     void hold(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);

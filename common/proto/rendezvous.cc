@@ -225,7 +225,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
             r->staged = 0;
             layer_->transfer_begins(peer, h.send_slot.get(), length);
             queue_bulk(peer, *r);
-            pump_bulk(peer);
+            push_bulk(peer, TaskKind::kAnswer);
         }
     }
     if (wrong) {
@@ -349,14 +349,14 @@ void Proto::on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept
     } else {
         queue_bulk(peer, r);
     }
-    pump_bulk(peer);
+    push_bulk(peer, TaskKind::kSend);
 }
 
 void Proto::on_bulk_ready(session::Session& s) noexcept
 {
     Peer& peer = peer_of(s);
     MutexLock guard{peer.lock};
-    pump_bulk(peer);
+    push_bulk(peer, TaskKind::kSend);
 }
 
 }   // namespace linnet::proto

@@ -73,10 +73,10 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     }
     const wire::PacketHead head = packet_head(wire::PacketKind::kEager, sizeof tag + length, flags);
     if (args.acked && !args.sync) {
-        return send_eager_acked(peer, r, head, tag);
+        return send_eager_acked(peer, args, r, head, tag);
     }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
-        return send_eager_in_place(peer, r, head, tag, args.copy || (length <= config_.retain_limit && !layer_->is_near(peer)));
+        return send_eager_in_place(peer, args, r, head, tag, args.copy || (length <= config_.retain_limit && !layer_->is_near(peer)));
     }
     TxBlock* const b = acquire_tx(peer, sizeof head + sizeof tag + length);
     if (b == nullptr) {
@@ -106,7 +106,7 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
 }
 
 // The send completes when the peer has acknowledged; until then the payload stays where it is, strided data in the request's staging.
-Status Proto::send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept
+Status Proto::send_eager_acked(Peer& peer, const SendArgs& args, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept
 {
     const std::size_t length = r.data.length;
     if (length > 0 && !r.data.contiguous()) {
@@ -128,8 +128,7 @@ Status Proto::send_eager_acked(Peer& peer, SendRequest& r, wire::PacketHead head
     r.tx.head_bytes = static_cast<std::uint32_t>(at);
     r.tx.payload = r.staging != nullptr ? std::span<const std::byte>{r.staging, length} : r.data.view(0, length);
     open(r, peer);
-    const auto ignored = layer_->send(peer, r.tx);
-    static_cast<void>(ignored);
+    submit(peer, args, r);
     return Status::kInProgress;
 }
 
@@ -147,11 +146,12 @@ void Proto::hold(Peer& peer, TxBlock& block) noexcept
 
 // The payload goes out of the user's buffer, and is copied for retention afterwards, while the packet is on its way: in a ping-pong the copy
 // costs nothing. Without `copy` the send completes when the peer has acknowledged.
-Status Proto::send_eager_in_place(Peer& peer, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag, bool copy) noexcept
+Status Proto::send_eager_in_place(Peer& peer, const SendArgs& args, SendRequest& r, const wire::PacketHead& head, const wire::TagHeader& tag,
+                                   bool copy) noexcept
 {
     const std::size_t length = r.data.length;
     if (!copy) {
-        return send_eager_acked(peer, r, head, tag);
+        return send_eager_acked(peer, args, r, head, tag);
     }
     TxBlock* const b = acquire_tx(peer, sizeof head + sizeof tag);
     std::byte* const to = b == nullptr ? nullptr : acquire(length);
@@ -253,8 +253,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool of
     }
     SendTally::add(peer.sent.rndv);
     SendTally::add(peer.sent.bytes, r.data.length);
-    const auto ignored = layer_->send(peer, r.tx);
-    static_cast<void>(ignored);
+    submit(peer, args, r);
     return Status::kInProgress;
 }
 

@@ -19,7 +19,8 @@ namespace linnet::proto {
 // One thread. What the peer is sent goes nowhere until the test polls.
 class OwnPeer : public ::testing::Test {
 protected:
-    explicit OwnPeer(const Proto::Config& config) : proto_{config, engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread)} {}
+    explicit OwnPeer(const Proto::Config& config, const ProgressEngine::Config& engine = engine_config())
+        : engine_{engine, clock_, stats_, log_}, proto_{config, engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread)} {}
     void TearDown() override   // while the test's own transport and requests are there
     {
         {
@@ -61,7 +62,7 @@ protected:
     SystemClock clock_;
     Log log_{LogLevel::kError, [](void*, LogLevel, const char*) noexcept {}, nullptr};
     Stats stats_;
-    ProgressEngine engine_{engine_config(), clock_, stats_, log_};
+    ProgressEngine engine_;
     LoopbackTransport loopback_{log_, stats_};
     Proto proto_;
     session::SessionLayer layer_{{}, proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread)};
