@@ -69,6 +69,8 @@ public:
     // After done(): kOk, or the first error. kPeerDown: memory of another process could not be read.
     [[nodiscard]] Status status() const noexcept { return static_cast<Status>(status_.load(std::memory_order_relaxed)); }
     [[nodiscard]] std::size_t expected_bytes() const noexcept { return expected_bytes_; }
+    // Of the parts that engines make of pieces, so many are submitted and not yet copied. A hint.
+    [[nodiscard]] std::uint32_t unfinished() const noexcept { return open_.load(std::memory_order_relaxed) & ~kWaits; }
 
     // ---- for engines ----
 

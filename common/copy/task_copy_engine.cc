@@ -21,7 +21,7 @@ void TaskCopyEngine::submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopyS
 {
     const std::size_t whole = std::max(job.expected_bytes(), bytes);
     const bool past_cache = whole > past_cache_from_;
-    if (bytes != 0 && bytes >= worthwhile_ && bytes <= kMostAtOnce && helpers_.useful()) {
+    if (bytes != 0 && whole >= worthwhile_ && bytes >= std::min(worthwhile_, kPerHelper) && bytes <= kMostAtOnce && helpers_.useful()) {
         const auto slices = static_cast<std::uint32_t>((bytes + kCopySlice - 1) / kCopySlice);
         piece.job_ = &job;
         piece.to_ = to;

@@ -11,7 +11,7 @@ namespace linnet {
 
 class TaskCopyEngine final : public CopyEngine {
 public:
-    // Borrows tree and helpers. Without useful helpers, and for pieces below `worthwhile` bytes, submit() copies at once.
+    // Borrows tree and helpers. Without useful helpers, for jobs below `worthwhile` bytes, and for short pieces, submit() copies at once.
     TaskCopyEngine(TaskTree& tree, IdleHelpers& helpers, std::size_t past_cache_from, std::size_t worthwhile = kWorthwhile) noexcept
         : tree_{tree}, helpers_{helpers}, past_cache_from_{past_cache_from}, worthwhile_{worthwhile}
     {

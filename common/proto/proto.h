@@ -181,6 +181,7 @@ public:
     Landing on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept override;
     [[nodiscard]] std::size_t bulk_awaited(session::Session& s) noexcept override;
     void on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept override;
+    void on_read_end(session::Session& s, void* cookie, Status status) noexcept override;
     void on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept override;
     void on_bulk_ready(session::Session& s) noexcept override;
     void on_bulk_down(session::Session& s) noexcept override;
@@ -215,13 +216,13 @@ private:
         LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool offers(Peer& peer, std::uint64_t length, bool may_leave) noexcept LINNET_REQUIRES(peer.lock);
     Status send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool offered) noexcept LINNET_REQUIRES(peer.lock);
-    Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     // tasks (hand_over.cc)
     void submit(Peer& peer, const SendArgs& args, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void push_bulk(Peer& peer, TaskKind kind) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool hand_over(Peer& peer, TaskKind kind) noexcept LINNET_REQUIRES(peer.lock);
     static TaskResult serve_peer(Task& self, std::uint32_t run) noexcept;
     void release_tasks(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
+    Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool may_hold(const Peer& peer, std::size_t bytes) const noexcept LINNET_REQUIRES(peer.lock);
     void hold(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
@@ -273,7 +274,9 @@ private:
     // rendezvous (rendezvous.cc)
     // The receive is matched to a rendezvous message whose first `next` bytes are in place: ask for the rest, or finish. kInProgress or final.
     Status start_pull(Peer& peer, RecvRequest& r) noexcept;
+    Status ask_for_rest(Peer& peer, RecvRequest& r) noexcept;
     void read_offered(Peer& peer, RecvRequest& r) noexcept;
+    [[nodiscard]] bool begin_reading(Peer& peer, RecvRequest& r) noexcept;
     void start_pull_early(Peer& peer, RecvRequest& r, const Arrival& a) noexcept;
     static void plan_pull(RecvRequest& r, const Arrival& a) noexcept;
     void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);

@@ -34,12 +34,56 @@ void Proto::read_offered(Peer& peer, RecvRequest& r) noexcept
     }
 }
 
+// A long one is read while the passes go on, by whoever has time: on_read_end() goes on with it.
+bool Proto::begin_reading(Peer& peer, RecvRequest& r) noexcept
+{
+    const auto begin = [&] {
+        r.being_read = std::min<std::uint64_t>(r.end - r.next, kReadAtOnce);
+        return layer_->begin_read(peer, r.data.base + r.next, r.address + r.next, r.being_read, &r) == Status::kInProgress;
+    };
+    if (engine_.token().held_by_me()) {
+        return begin();
+    }
+    if (!engine_.try_take_token()) {
+        return false;
+    }
+    const std::uint64_t bytes = r.data.length;   // it may be complete as soon as another thread polls
+    const bool begun = begin();
+    engine_.release_token();
+    const bool leaves = begun && engine_.leaves_work(bytes);
+    if (leaves) {
+        engine_.work_left();
+    } else if (begun) {
+        engine_.kick();
+    }
+    return begun;
+}
+
+void Proto::on_read_end(session::Session& s, void* cookie, Status status) noexcept
+{
+    auto& r = *static_cast<RecvRequest*>(cookie);
+    Peer& peer = peer_of(s);
+    r.next += status == Status::kOk ? r.being_read : 0;
+    const Status now = status == Status::kOk ? start_pull(peer, r) : ask_for_rest(peer, r);
+    if (now != Status::kInProgress) {
+        complete(r, now);
+    }
+}
+
 Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
 {
-    const Status whole = r.result.length > r.data.length ? Status::kTruncated : Status::kOk;
     if (r.address != 0 && r.next < r.end && r.data.contiguous()) {
+        if (begin_reading(peer, r)) {
+            return Status::kInProgress;
+        }
         read_offered(peer, r);
     }
+    return ask_for_rest(peer, r);
+}
+
+Status Proto::ask_for_rest(Peer& peer, RecvRequest& r) noexcept
+{
+    const Status whole = r.result.length > r.data.length ? Status::kTruncated : Status::kOk;
     if (r.next >= r.end) {
         return finish_pull(peer, r, whole);
     }

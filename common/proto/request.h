@@ -125,6 +125,7 @@ public:
     std::uint64_t landing_at{0};     // where the packet that is being read begins; at or before `next`
     std::uint64_t end{0};            // bytes wanted: the smaller of message and buffer
     std::uint64_t address{0};        // of the message in its sender's memory, if that was offered
+    std::uint64_t being_read{0};     // bytes from `next` on that are being copied out of it
     std::byte* staging{nullptr};
 
 protected:

@@ -212,6 +212,12 @@ void Sink::on_bulk_end(LinkId link, PeerId, void* cookie, std::size_t bytes, boo
     called("on_bulk_end", link);
 }
 
+void Sink::on_read_end(PeerId, void* cookie, Status status) noexcept
+{
+    reads.push_back({cookie, status});
+    called("on_read_end", LinkId{});
+}
+
 void Sink::on_bulk_sent(PeerId, void* cookie, bool ok) noexcept
 {
     sent.push_back({cookie, ok});

@@ -72,6 +72,11 @@ public:
     std::vector<Arrival> packets;
     std::vector<Arrival> bulk;
     std::vector<Sent> sent;
+    struct Read {
+        void* cookie;
+        Status status;
+    };
+    std::vector<Read> reads;
     std::vector<std::string> from;
     unsigned writable{0};
     unsigned begun{0};       // landings given and not ended
@@ -108,6 +113,7 @@ public:
     Landing on_bulk_begin(LinkId link, PeerId peer, const wire::BulkHead& head) noexcept override;
     std::size_t bulk_awaited(PeerId) noexcept override { return awaited; }
     void on_bulk_end(LinkId link, PeerId peer, void* cookie, std::size_t landed, bool ok) noexcept override;
+    void on_read_end(PeerId peer, void* cookie, Status status) noexcept override;
     void on_bulk_sent(PeerId peer, void* cookie, bool ok) noexcept override;
 
 private:

@@ -11,6 +11,8 @@ contract_test_SOURCES = \
     contract/frame_link_test.cc \
     contract/raw_peer.h \
     contract/shm_link_test.cc \
+    contract/shm_processes.h \
+    contract/shm_read_test.cc \
     contract/tcp_link_test.cc \
     contract/tcp_sleep_test.cc \
     contract/transport_contract_test.cc \

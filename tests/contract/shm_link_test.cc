@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "contract/endpoint.h"
+#include "contract/shm_processes.h"
 #include "support/seed.h"
 #include "support/test_log.h"
 #include "sys/memfd.h"
@@ -30,78 +31,6 @@ namespace linnet::contract {
 namespace {
 
 using namespace std::chrono_literals;
-
-const Kind& kind_named(std::string_view name)
-{
-    for (const Kind& k : plain_kinds()) {
-        if (k.name == name) {
-            return k;
-        }
-    }
-    ADD_FAILURE() << "no kind " << name;
-    return plain_kinds().front();
-}
-
-// One endpoint on its own, for two processes.
-struct Solo {
-    Settings settings;
-    SystemClock clock;
-    Stats stats;
-    CpuCopyEngine alone{SIZE_MAX};
-    Endpoint end;
-
-    explicit Solo(std::uint64_t id, CopyEngine* copy = nullptr)
-    {
-        static std::uint32_t incarnation = process_id() << 10;
-        std::string error;
-        EXPECT_EQ(settings.set(SettingId::kShmPull, "on", error), Status::kOk) << error;
-        end.name.endpoint_id = le64{0x50105 + id};
-        end.name.incarnation = le32{++incarnation};
-        end.transport = std::make_unique<shm::ShmTransport>(settings, clock, testing::test_log(), stats, copy != nullptr ? *copy : alone);
-    }
-    [[nodiscard]] bool open() { return end.transport->open(end.sink, end.name) == Status::kOk; }
-    [[nodiscard]] bool run_until(const std::function<bool()>& done, std::chrono::milliseconds limit = 20s)
-    {
-        for (const TimePoint until = monotonic_now() + limit; !done() && monotonic_now() < until;) {
-            end.transport->poll(64);
-        }
-        return done();
-    }
-};
-
-// A child process that runs `body` and never comes back; killed at the end.
-class Child {
-public:
-    template <class Body>
-    explicit Child(Body&& body) : pid_{::fork()}
-    {
-        if (pid_ == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            body();
-            ::_exit(0);
-        }
-    }
-    ~Child() { kill(); }
-    void kill()
-    {
-        if (pid_ > 0) {
-            ::kill(pid_, SIGKILL);
-            ::waitpid(pid_, nullptr, 0);
-            pid_ = -1;
-        }
-    }
-    // Its exit status.
-    int wait()
-    {
-        int status = -1;
-        ::waitpid(std::exchange(pid_, -1), &status, 0);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    }
-    [[nodiscard]] ::pid_t pid() const { return pid_; }
-
-private:
-    ::pid_t pid_;
-};
 
 // Mappings of this process whose name contains `what`, and how much of them is in memory.
 struct Mapped {
@@ -249,8 +178,6 @@ private:
     Copies& copies_;
     std::function<void()> what_;
 };
-
-constexpr std::size_t kLongRead = 32 << 20;
 
 TEST(ShmCopies, LongPullIsCopiedSliceBySliceAndEveryByteIsRight)
 {

@@ -6,6 +6,8 @@ noinst_LTLIBRARIES += liblinnet-transport-shm.la
 liblinnet_la_LIBADD += liblinnet-transport-shm.la
 liblinnet_transport_shm_la_SOURCES = \
     transport/shm/link.h \
+    transport/shm/long_read.cc \
+    transport/shm/long_read.h \
     transport/shm/opening.cc \
     transport/shm/reading.cc \
     transport/shm/reading.h \

@@ -255,8 +255,14 @@ Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address,
     CopyJob job{bytes};
     CopyPiece piece;
     copy_.submit(job, piece, to, CopySource::of(link.process, address), bytes);
+    return was_read(link, copy_.wait(job), to, address, bytes);
+}
+
+// What came of a copy that is over.
+Status ShmTransport::was_read(Link& link, Status copied, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
+{
     int error = 0;
-    if (copy_.wait(job) != Status::kOk) {
+    if (copied != Status::kOk) {
         error = link.process.read(to, address, bytes).error;   // an engine says that it could not; the same once more says why, or has the bytes
     }
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;

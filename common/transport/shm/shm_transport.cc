@@ -130,6 +130,7 @@ void ShmTransport::end_link(Link& link, bool report, Status why, std::string_vie
 {
     LinkEnd end{link.id, link.peer, link.role, link.up(), link.rx, nullptr, false};
     report = report && link.reported();
+    stop_reads(link.id);
     {
         TxScope tx_scope{link, TxScope::Who::kPoller};   // after this no thread of ours writes into the segment
         end.cookie = link.tx.cookie;
@@ -155,6 +156,7 @@ void ShmTransport::end_link(Link& link, bool report, Status why, std::string_vie
     link.process = RemoteProcess{};
     link.state = LinkState::kFree;
     links_.retire(link);
+    fail_reads(end.id);
     tell_end(*sink_, end, report, why, text);
 }
 
@@ -300,6 +302,9 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
             done += handle(*link, budget);
         }
     });
+    if (reading_ != 0) {
+        done += go_on_reading();
+    }
     if (!ask_now_ && (done == 0 || opening_.empty()) && ++passes_ < kPassesPerTick && !hot_.empty()) {
         polling_ = false;   // even the time costs a tenth of such a pass
         brief_ = moved_ <= kBriefMax;
@@ -420,7 +425,7 @@ bool ShmTransport::prepare_sleep() noexcept
         watch_idleness();
     }
     bells_->set_asleep(true);
-    bool quiet = !bells_->any(links_.limit());
+    bool quiet = reading_ == 0 && !bells_->any(links_.limit());
     for (unsigned i = 0; quiet && i < hot_.count(); ++i) {
         quiet = !hot_[i].rx.ring.ready();
     }

@@ -32,6 +32,7 @@
 #include "sys/inet_address.h"
 #include "sys/unix_socket.h"
 #include "transport/shm/link.h"
+#include "transport/shm/long_read.h"
 #include "transport/transport.h"
 
 namespace linnet::shm {
@@ -51,6 +52,7 @@ public:
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] bool offer(LinkId link, std::size_t bytes, bool alone) noexcept override;
     [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;
+    [[nodiscard]] Status begin_read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 
@@ -69,6 +71,7 @@ private:
     static constexpr std::uint64_t kListenerTag = 0;   // epoll data that are no LinkId: generations start at 1
     static constexpr std::uint64_t kDoorbellTag = 1;
     static constexpr unsigned kMaxHot = 16;
+    static constexpr unsigned kMostReads = 4;
     static constexpr std::size_t kBriefMax = 2048;     // a pass that received no more has taken next to no time
     static constexpr std::size_t kWholeMax = 2048;     // packets up to this are handed up whole, from a copy that nobody else can change
 
@@ -119,6 +122,15 @@ private:
     void pull_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     void body_record(Link& link, const RingReader::Record& record) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] Status read_peer(Link& link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] Status was_read(Link& link, Status copied, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
+
+    // ---- long messages that are read pass by pass (long_read.cc) ----
+    [[nodiscard]] LongRead* free_read() noexcept LINNET_REQUIRES(token_);
+    unsigned go_on_reading() noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool go_on(LongRead& read, Link& link) noexcept LINNET_REQUIRES(token_);
+    void end_read(LongRead& read, Status status) noexcept LINNET_REQUIRES(token_);
+    void stop_reads(LinkId link) noexcept LINNET_REQUIRES(token_);   // nobody copies for it any more
+    void fail_reads(LinkId link) noexcept LINNET_REQUIRES(token_);
     void land(Rx& rx, std::span<const std::byte> bytes) noexcept LINNET_REQUIRES(token_);
     void end_body(Link& link) noexcept LINNET_REQUIRES(token_);
     void nonsense(Link& link, const char* what) noexcept LINNET_REQUIRES(token_);
@@ -174,6 +186,8 @@ private:
     std::size_t moved_ LINNET_GUARDED_BY(token_){0};       // bytes received in this pass
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet
+    unsigned reading_ LINNET_GUARDED_BY(token_){0};         // of these, so many are under way:
+    std::array<std::unique_ptr<LongRead>, kMostReads> reads_ LINNET_GUARDED_BY(token_);
     alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
     std::uint64_t rubbish_{0};
     LogThrottle rubbish_throttle_;

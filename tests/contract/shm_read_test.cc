@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// Long messages that are read out of their sender's memory pass by pass: every byte, what gets through meanwhile, and every end before the last one.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+#include "contract/shm_processes.h"
+#include "transport/shm/long_read.h"
+
+namespace linnet::contract {
+namespace {
+
+TEST(ShmLongRead, EveryByteIsRightAndOtherPacketsGetThroughMeanwhile)
+{
+    for (const char* const kind : {"Shm", "ShmWithHelpers"}) {
+        Pair pair{kind_named(kind)};
+        ASSERT_TRUE(pair.ready()) << pair.why_not();
+        const Pair::Ends ends = pair.open(LinkRole::kLane);
+        for (const std::size_t bytes : {shm::LongRead::kLeast, shm::LongRead::kLeast + 1, kLongRead - 5, kLongRead}) {
+            const Bytes data = pattern(static_cast<std::uint32_t>(bytes), bytes);
+            Bytes got(bytes + 1, std::byte{0xee});
+            ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, &got), Status::kInProgress);
+            EXPECT_FALSE(pair.b().transport->prepare_sleep());
+            pair.b().transport->finish_sleep();
+            const Packet small = eager(7, 8);
+            const std::array batch{small.lane()};
+            const std::size_t before = pair.b().sink.packets.size();
+            ASSERT_EQ(pair.a().transport->send_lane(ends.at_a, batch).taken, 1u);
+            ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.packets.size() > before; }));
+            EXPECT_TRUE(bytes < 8 * shm::LongRead::kPiece || pair.b().sink.reads.empty()) << "it waited for the long one";
+            ASSERT_TRUE(pair.run_until([&] { return !pair.b().sink.reads.empty(); }));
+            EXPECT_EQ(pair.b().sink.reads[0].status, Status::kOk);
+            EXPECT_EQ(pair.b().sink.reads[0].cookie, &got);
+            EXPECT_EQ(got.back(), std::byte{0xee});
+            got.pop_back();
+            EXPECT_TRUE(got == data) << bytes;
+            pair.b().sink.reads.clear();
+        }
+    }
+}
+
+TEST(ShmLongRead, ShortAndTooLongOnesAndTooManyAreRefused)
+{
+    Pair pair{kind_named("Shm")};
+    ASSERT_TRUE(pair.ready()) << pair.why_not();
+    const Pair::Ends ends = pair.open(LinkRole::kLane);
+    const Bytes data = pattern(3, kLongRead);
+    Bytes got(kLongRead);
+    const auto begin = [&](std::size_t bytes) {
+        return pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, nullptr);
+    };
+    EXPECT_EQ(begin(shm::LongRead::kLeast - 1), Status::kUnsupported);
+    EXPECT_EQ(begin(shm::LongRead::kMost + 1), Status::kUnsupported);
+    std::size_t begun = 0;
+    while (begin(shm::LongRead::kLeast) == Status::kInProgress) {
+        ++begun;
+    }
+    EXPECT_GE(begun, 2u);
+    EXPECT_EQ(begin(shm::LongRead::kLeast), Status::kAgain);
+    ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.reads.size() == begun; }));
+    EXPECT_EQ(begin(shm::LongRead::kLeast), Status::kInProgress);
+    ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.reads.size() == begun + 1; }));
+}
+
+// Nobody writes to the memory when drop() has returned, and the reader was told before.
+TEST(ShmLongRead, LinkThatIsDroppedEndsWhatIsBeingRead)
+{
+    for (const char* const kind : {"Shm", "ShmWithHelpers"}) {
+        Pair pair{kind_named(kind)};
+        ASSERT_TRUE(pair.ready()) << pair.why_not();
+        const Pair::Ends ends = pair.open(LinkRole::kLane);
+        const Bytes data = pattern(4, kLongRead);
+        auto got = std::make_unique<Bytes>(kLongRead);
+        const auto from = reinterpret_cast<std::uintptr_t>(data.data());
+        ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got->data(), from, got->size(), &got), Status::kInProgress);
+        pair.b().transport->poll(64);
+        pair.b().transport->drop(ends.at_b);
+        ASSERT_EQ(pair.b().sink.reads.size(), 1u);
+        EXPECT_EQ(pair.b().sink.reads[0].status, Status::kPeerDown);
+        EXPECT_TRUE(pair.copies().tree.empty()) << "a slice is still to be had";
+        got.reset();
+        pair.settle();
+        EXPECT_EQ(pair.b().sink.reads.size(), 1u);
+    }
+}
+
+TEST(ShmLongRead, PeerThatDiesMeanwhileGivesNoBytes)
+{
+    Copies copies;
+    Solo child{11};
+    Solo parent{12, &copies.together};
+    int address[2];
+    ASSERT_EQ(::pipe(address), 0);
+    Child process{[&] {
+        if (!child.open()) {
+            ::_exit(3);
+        }
+        const std::vector<std::byte> data(kLongRead, std::byte{0x55});
+        const auto at = reinterpret_cast<std::uintptr_t>(data.data());
+        for (bool told = ::write(address[1], &at, sizeof at) == sizeof at; told;) {
+            child.end.transport->poll(64);
+        }
+    }};
+    ASSERT_TRUE(parent.open());
+    Result<LinkId> link = Status::kUnreachable;
+    for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
+        link = parent.end.transport->connect(PeerId{1}, LinkRole::kLane, child.end.name);
+    }
+    ASSERT_TRUE(link.ok());
+    ASSERT_TRUE(parent.run_until([&] { return !parent.end.sink.ups.empty(); }));
+    std::uintptr_t at = 0;
+    ASSERT_EQ(::read(address[0], &at, sizeof at), static_cast<::ssize_t>(sizeof at));
+    Bytes got(kLongRead);
+    ASSERT_EQ(parent.end.transport->begin_read(parent.end.sink.ups[0].link, got.data(), at, got.size(), &got), Status::kInProgress);
+    parent.end.transport->poll(64);
+    process.kill();
+    ASSERT_TRUE(parent.run_until([&] { return !parent.end.sink.downs.empty(); }));
+    ASSERT_EQ(parent.end.sink.reads.size(), 1u);
+    EXPECT_EQ(parent.end.sink.reads[0].status, Status::kPeerDown);
+    EXPECT_TRUE(copies.tree.empty());
+    parent.end.transport->shutdown();
+    child.end.transport->shutdown();
+    ::close(address[0]);
+    ::close(address[1]);
+}
+
+}   // namespace
+}   // namespace linnet::contract
