@@ -110,7 +110,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
-     "Whether there are queues of work for threads with time to spare: copies of long messages.", false},
+     "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "
+     "transports.", false},
     {SettingId::kTaskHelpers, "task_helpers", SettingKind::kInteger, "4", 0, 16, nullptr,
      "Most threads that copy on idle cores, fewer where the job needs the cores.", false},
     {SettingId::kCopy, "copy", SettingKind::kChoice, "auto", 0, 0, "auto|cpu|tasks|dsa",

@@ -53,6 +53,8 @@ EXTRA_DIST += \
     integration/mpi/rma.c \
     integration/mpi/self.c \
     integration/mpi/spawn.c \
+    integration/mpi/task_counters.h \
+    integration/mpi/tasks.c \
     integration/mpi/testing.c \
     integration/mpi/threads.c \
     integration/mpi/truncation.c \

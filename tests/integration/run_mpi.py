@@ -131,6 +131,9 @@ CASES = [
     # Idle cores help with what one rank copies out of another. Of two ranks one sleeps: its core is free, which "one rank here" says.
     Case("copies", "shared", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_local_ranks 1", tcp=True),
     Case("copies", "alone", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_tasks off", tcp=True),
+    # Of two ranks one waits: its core is idle at times. The second transport carries nothing.
+    *(Case("tasks", word, here=True, only="linnet", tcp=True,
+           options=f"--mca mtl_linnet_transports tcp,udp --mca mtl_linnet_local_ranks 1 --mca mtl_linnet_tasks {word}") for word in ("on", "off")),
     Case("lazy", ranks=4, only="linnet", options="--mca mtl_linnet_transports tcp", tcp=True),
     Case("lazy", "shm", ranks=4, here=True, only="linnet", options="--mca mtl_linnet_transports shm", tcp=True),
     Case("reload", only="linnet", options="--mca mtl_linnet_finalize_timeout 7s"),
