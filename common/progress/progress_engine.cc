@@ -239,7 +239,6 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
     stats_.block(StatsRole::kPoller).add(role == StatsRole::kEventThread ? Counter::kEventThreadPolls : Counter::kAppPolls);
     here_ = false;
-    thorough_ = slept || role == StatsRole::kEventThread || kicks != polled_kicks_ || held != held_sent_.load(std::memory_order_relaxed);
     EventSource* asked = nullptr;
     unsigned events = 0;
     if (favours_ < kFavoursInARow && kicks == polled_kicks_ && held == held_sent_.load(std::memory_order_relaxed)) {
@@ -259,6 +258,7 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
         }
     }
     favours_ = 0;
+    thorough_ = slept || role == StatsRole::kEventThread || kicks != polled_kicks_ || held != held_sent_.load(std::memory_order_relaxed);
     return events + pass_over_all(each, asked, kicks, held);
 }
 
