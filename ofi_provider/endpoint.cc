@@ -162,6 +162,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info)
     : domain_{domain}, caps_{info.caps}, tx_caps_{info.tx_attr != nullptr && info.tx_attr->caps != 0 ? info.tx_attr->caps : info.caps & kTxCaps},
       rx_caps_{info.rx_attr != nullptr && info.rx_attr->caps != 0 ? info.rx_attr->caps : info.caps & kRxCaps},
       shares_tx_{info.ep_attr != nullptr && info.ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT},
+      may_share_tx_{shares_tx_ || info.ep_attr == nullptr || info.ep_attr->tx_ctx_cnt == 0},
       shares_rx_{info.ep_attr != nullptr && info.ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT}, sends_messages_{may(FI_SEND)}, receives_messages_{may(FI_RECV)},
       most_sent_{std::max(info.tx_attr != nullptr ? info.tx_attr->iov_limit : 0, kIovUnasked)},
       most_received_{std::max(info.rx_attr != nullptr ? info.rx_attr->iov_limit : 0, kIovUnasked)}
@@ -268,8 +269,8 @@ int Endpoint::bind(struct fid* what, std::uint64_t flags)
     if (what->fclass == FI_CLASS_MR) {   // each region of its domain is its own already
         return (flags & ~(FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
     }
-    // A counter needs nothing of what enabling does, and Sandia OpenSHMEM binds its own afterwards.
-    if (enabled_ && what->fclass != FI_CLASS_CNTR) {
+    // Counters and shared transmit contexts need nothing of what enabling does, and Sandia OpenSHMEM binds its own afterwards.
+    if (enabled_ && what->fclass != FI_CLASS_CNTR && what->fclass != FI_CLASS_STX_CTX) {
         return -FI_EOPBADSTATE;
     }
     switch (what->fclass) {
@@ -323,7 +324,7 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags)
 int Endpoint::bind_shared(struct fid* what, std::uint64_t flags)
 {
     const bool tx = what->fclass == FI_CLASS_STX_CTX;
-    if (flags != 0 || !(tx ? shares_tx_ : shares_rx_) || (tx ? shared_tx_ != nullptr : shared_rx_ != nullptr)) {
+    if (flags != 0 || !(tx ? may_share_tx_ : shares_rx_) || (tx ? shared_tx_ != nullptr : shared_rx_ != nullptr)) {
         return -FI_EINVAL;
     }
     if (tx) {

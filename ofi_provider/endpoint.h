@@ -203,6 +203,7 @@ private:
     const std::uint64_t tx_caps_;              // what a shared context must offer
     const std::uint64_t rx_caps_;
     const bool shares_tx_;
+    const bool may_share_tx_;                  // or left open how it transmits: a shared context holds nothing that it would need
     const bool shares_rx_;
     const bool sends_messages_;
     const bool receives_messages_;

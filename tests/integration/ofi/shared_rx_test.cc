@@ -87,6 +87,31 @@ TEST(LinnetShared, EndpointsAreBoundToWhatTheyWereOpenedFor)
         [](Friend&) {});
 }
 
+// Sandia OpenSHMEM leaves the number of contexts open, and binds when the endpoint works.
+TEST(LinnetShared, EndpointThatLeavesItOpenMayBeBoundToATransmitContextLater)
+{
+    two_processes(
+        [](Friend&) {
+            Node n{{}, false};
+            fi_info* const info = fi_dupinfo(n.info);
+            info->ep_attr->tx_ctx_cnt = 0;
+            fid_ep* ep = nullptr;
+            fid_stx* stx = nullptr;
+            ASSERT_EQ(fi_endpoint(n.domain, info, &ep, nullptr), 0);
+            ASSERT_EQ(fi_stx_context(n.domain, nullptr, &stx, nullptr), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &n.av->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &n.tx->fid, FI_TRANSMIT | FI_RECV), 0);
+            EXPECT_EQ(fi_enable(ep), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &stx->fid, 0), 0);
+            EXPECT_EQ(fi_ep_bind(ep, &stx->fid, 0), -FI_EINVAL) << "there is one";
+            EXPECT_EQ(fi_close(&stx->fid), -FI_EBUSY);
+            EXPECT_EQ(fi_close(&ep->fid), 0);
+            EXPECT_EQ(fi_close(&stx->fid), 0);
+            fi_freeinfo(info);
+        },
+        [](Friend&) {});
+}
+
 TEST(LinnetShared, EndpointsOfAReceiveContextHaveOneAddressVector)
 {
     two_processes(
