@@ -52,9 +52,7 @@ void ProgressEngine::event_thread_woke() noexcept
     event_cpu_.store(current_cpu(), std::memory_order_relaxed);
     event_on_.store(current_cpu(), std::memory_order_relaxed);
     event_runs_.store(event_runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (kept_off_.load(std::memory_order_relaxed) && kept_off_.exchange(false, std::memory_order_acquire)) {
-        static_cast<void>(set_thread_affinity(process_affinity()));
-    }
+    kept_off_.give_back();
 }
 
 void ProgressEngine::event_thread_sleeps() noexcept

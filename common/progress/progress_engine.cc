@@ -371,12 +371,7 @@ void ProgressEngine::work_left() noexcept
 {
     const unsigned here = current_cpu();
     if (event_cpu_.load(std::memory_order_relaxed) == here && event_on_.load(std::memory_order_relaxed) == kNowhere) {
-        CpuSet elsewhere = process_affinity();
-        elsewhere.remove(here);
-        const std::uint32_t id = event_id_.load(std::memory_order_relaxed);
-        if (id != 0 && !elsewhere.empty() && set_thread_affinity(elsewhere, id)) {
-            kept_off_.store(true, std::memory_order_release);
-        }
+        kept_off_.keep(event_id_.load(std::memory_order_relaxed), here);
     }
     kick();
 }

@@ -305,7 +305,7 @@ private:
     std::atomic<std::uintptr_t> event_mark_{0};
     std::atomic<unsigned> event_on_{kNowhere};  // the same, while it is awake
     std::atomic<std::uint32_t> event_id_{0};    // of the thread
-    std::atomic<bool> kept_off_{false};         // work_left() has changed its affinity
+    KeptOff kept_off_;                          // by work_left()
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals

@@ -65,13 +65,15 @@ private:
 
     unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
     {
-        if (!search_ && !by_event_thread && tree_.empty(cpu_)) {   // nearly always: a few loads
+        // Work that was left to the event thread may lie in the queues of a core where nobody is: whoever left it has kicked.
+        const bool everywhere = by_event_thread || search_ || engine_.pass_is_thorough();
+        if (everywhere ? tree_.empty() : tree_.empty(cpu_)) {   // nearly always: a few loads
+            search_ = false;
             only_again_ = false;
             due_ = TimePoint::max();
             return 0;
         }
         const unsigned most = std::min(budget, kMost);
-        const bool everywhere = by_event_thread || search_;
         search_ = false;
         const TaskPlace place = by_event_thread ? TaskPlace::kEventThread : TaskPlace::kHost;
         const TaskTree::Ran ran = everywhere ? tree_.run_everywhere(place, most) : tree_.run(cpu_, place, most);

@@ -54,7 +54,7 @@ std::string CpuSet::text() const
 
 CpuSet process_affinity() noexcept { return affinity_of(::getpid()); }
 
-CpuSet thread_affinity() noexcept { return affinity_of(0); }
+CpuSet thread_affinity(std::uint32_t thread) noexcept { return affinity_of(static_cast<::pid_t>(thread)); }
 
 bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread) noexcept
 {

@@ -85,6 +85,6 @@ private:
 
 // Of the calling thread, or of the one of this process with that thread_id(). False: the kernel refused (none of them is usable), nothing changed.
 bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread = 0) noexcept;
-[[nodiscard]] CpuSet thread_affinity() noexcept;
+[[nodiscard]] CpuSet thread_affinity(std::uint32_t thread = 0) noexcept;
 
 }   // namespace linnet

@@ -9,6 +9,7 @@ unit_progress_test_SOURCES = \
     unit/progress/fake_source.h \
     unit/progress/gap_predictor_test.cc \
     unit/progress/gated_sleep_test.cc \
+    unit/progress/kept_off_test.cc \
     unit/progress/pollers_test.cc \
     unit/progress/progress_engine_test.cc \
     unit/progress/task_source_test.cc \

@@ -119,6 +119,21 @@ TEST_F(TaskSourceTest, SleeperFirstLooksIntoTheQueuesOfOtherCores)
     EXPECT_EQ(stats.total(Counter::kTaskAnswerHost), tasks.size());
 }
 
+TEST_F(TaskSourceTest, ThreadThatOnlyPollsLooksIntoTheQueuesOfOtherCoresAfterAKick)
+{
+    ProgressEngine& e = make({.event_thread = false});
+    while (e.poll(64) != 0) {
+    }
+    std::vector<std::unique_ptr<Counted>> tasks;
+    for (unsigned node = 0; node < tree.topology().nodes().size(); ++node) {
+        tasks.push_back(std::make_unique<Counted>());
+        ASSERT_TRUE(tree.push(*tasks.back(), {static_cast<QueueIndex>(node)}));
+    }
+    e.kick();
+    EXPECT_EQ(e.poll(64), tasks.size());
+    EXPECT_TRUE(tree.empty());
+}
+
 TEST_F(TaskSourceTest, TaskThatWantsAgainGetsItsTurnsWhileEverybodySleeps)
 {
     ProgressEngine& e = make({.policy = ProgressPolicy::kBlock, .event_thread = false});
