@@ -72,9 +72,10 @@ bool ShmTransport::go_on(LongRead& read, Link& link) noexcept
         if (read.submitted < read.bytes && read.job.unfinished() < LongRead::kAhead) {
             const std::size_t bytes = std::min(LongRead::kPiece, read.bytes - read.submitted);
             CopyPiece& piece = read.pieces[read.submitted / LongRead::kPiece];
+            const auto before = read.job.unfinished();
             copy_.submit(read.job, piece, read.to + read.submitted, CopySource::of(link.process, read.address + read.submitted), bytes);
             read.submitted += bytes;
-            here += read.job.unfinished() == 0 ? bytes : 0;   // copied at once
+            here += read.job.unfinished() <= before ? bytes : 0;   // copied at once
         } else if (read.submitted == read.bytes && read.job.unfinished() <= LongRead::kPerPass / kCopySlice) {
             static_cast<void>(copy_.wait(read.job));
             return true;
