@@ -227,7 +227,8 @@ bool Machine::all_acked(ConnectionId id) const noexcept
 
 void Machine::set_ring_frames(std::uint32_t frames) noexcept
 {
-    pool_.set_capacity(frames > config_.control_reserve ? frames - config_.control_reserve : 0);
+    const std::uint32_t least = frames / 5;   // a ring that has become short lends some all the same
+    pool_.set_capacity(std::max(frames - std::min(frames, config_.control_reserve), least));
     feed_waiting();
     feed_starved();
 }

@@ -203,6 +203,7 @@ void Machine::take_head(Connection& c, const wire::FrameHead& h, TimePoint now) 
         c.peer_returns = h.returns;
         c.told_limit = c.line.limit();
         want_ack(c);
+        feed_waiting();
         feed_starved();
     }
     bool news = false;

@@ -247,14 +247,14 @@ void Machine::flush_acks() noexcept
 void Machine::be_patient(TimePoint now) noexcept
 {
     const TimePoint soon = now + config_.timing.probe_floor_sleeping;
-    while (!heap_.empty() && heap_.front()->scheduled < soon) {
+    for (std::size_t most = heap_.size(); most != 0 && !heap_.empty() && heap_.front()->scheduled < soon; --most) {
         Connection& c = *heap_.front();
         if (c.lane != nullptr && c.backoff == 0 && c.probe_at != TimePoint::max()) {
             c.probe_at = std::max(c.probe_at, c.probe_from + config_.timing.probe_floor_sleeping);
         }
         unschedule(c);
         arm(c);
-        if (c.scheduled < soon) {
+        if (!heap_.empty() && heap_.front() == &c && c.scheduled < soon) {
             return;   // there is something to do before, and then we are asked again
         }
     }

@@ -71,7 +71,8 @@ private:
 [[nodiscard]] inline Nanos probe_timeout(const Timing& t, const RttEstimate& rtt, bool peer_polls) noexcept
 {
     const Nanos floor = peer_polls ? t.probe_floor_polling : t.probe_floor_sleeping;
-    const Nanos wait = rtt.known() ? rtt.smoothed() + 4 * rtt.variation() + t.ack_delay : Nanos{0};
+    const Nanos delay = peer_polls ? t.ack_delay : t.ack_delay_sleeping;   // which the peer's stamps leave out
+    const Nanos wait = rtt.known() ? rtt.smoothed() + 4 * rtt.variation() + delay : Nanos{0};
     return std::min(std::max(wait, floor), t.probe_max);
 }
 

@@ -405,6 +405,19 @@ TEST_F(MachineTest, LostBlocksWaitForPlaces)
     b->faults.clear();   // for a while more was lent than the ring turned out to hold
 }
 
+TEST_F(MachineTest, RingThatShrankToWhatIsKeptForControlLendsSomeAllTheSame)
+{
+    Machine::Config config;
+    config.ring_frames = 512;
+    config.control_reserve = 64;
+    join(config);
+    b->machine.set_ring_frames(48);
+    const std::size_t bytes = 200 * a->machine.block_payload();
+    a->send_bulk(bytes, bytes);
+    ASSERT_TRUE(sim.run([&] { return b->machine.credit().lent() > 2; }, 50ms)) << b->describe();
+    ASSERT_TRUE(sim.run([&] { return a->done(); }, 200ms));
+}
+
 TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
 {
     join();
