@@ -43,6 +43,24 @@ public:
         std::memcpy(f.head.data(), &head, sizeof head);
         EXPECT_EQ(port_->send(kLaneChannel, {&f, 1}), 1u);
     }
+    void call(const Node& to)
+    {
+        std::array<std::byte, 300> frame{};
+        wire::FrameHead head;
+        head.kind = wire::FrameKind::kOpen;
+        head.bytes.set(frame.size() - sizeof head);
+        std::memcpy(frame.data(), &head, sizeof head);
+        port_->send_single(kLaneChannel, to.route, frame);
+    }
+    [[nodiscard]] std::size_t frame_bytes(const Node& to) const { return port_->frame_bytes(to.route); }
+    // Of what comes next.
+    std::size_t length()
+    {
+        std::array<frames::RxFrame, 1> frames;
+        while (port_->receive(kLaneChannel, frames) == 0) {
+        }
+        return frames[0].bytes.size();
+    }
     // What has come from `from`, in its order.
     std::vector<std::uint32_t>& heard(const Node& from)
     {
@@ -106,6 +124,29 @@ TEST(UdpPort, SocketThatIsPolledForLongTellsNobodyUntilSomebodySleeps)
     a.send(b, sent++);
     EXPECT_TRUE(b.readable(2000)) << "a sleeper is woken";
     come();
+}
+
+// As a tunnel would that takes less than the interface: nothing on loopback does, so nothing comes back instead.
+TEST(UdpPort, FramesThatOpenALinkAreAsLongAsThePathIsHopedToTake)
+{
+    Node a;
+    Node b;
+    const std::size_t hoped = a.frame_bytes(b);
+    EXPECT_GT(hoped, 1472u) << "loopback takes jumbo frames";
+    for (unsigned i = 0; i < frames::PathTable::kHopeful; ++i) {
+        a.call(b);
+        EXPECT_EQ(b.length(), hoped);
+        EXPECT_EQ(b.frame_bytes(a), hoped);
+    }
+    a.call(b);
+    EXPECT_EQ(b.length(), 1232u) << "none was answered";
+    EXPECT_EQ(b.frame_bytes(a), 1232u);
+    EXPECT_EQ(a.frame_bytes(b), hoped) << "nothing came from there";
+    b.call(a);
+    EXPECT_EQ(a.length(), 1232u);
+    EXPECT_EQ(a.frame_bytes(b), 1232u) << "the way there is taken to be like it";
+    a.send(b, 1);
+    EXPECT_EQ(b.length(), sizeof(wire::FrameHead)) << "only what opens a link is padded";
 }
 
 TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)

@@ -14,11 +14,6 @@ namespace linnet::eth {
 
 namespace {
 
-[[nodiscard]] bool opens(std::span<const std::byte> frame) noexcept
-{
-    return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kOpen;
-}
-
 iovec piece(const void* at, std::size_t bytes) noexcept { return {const_cast<void*>(at), bytes}; }
 
 }   // namespace
@@ -120,7 +115,7 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
     head.to = route.mac;
     head.to_endpoint = route.endpoint;
     std::size_t pad = 0;
-    if (i.frame_bytes > kSafeFrame && opens(frame)) {
+    if (i.frame_bytes > kSafeFrame && frames::opens_a_link(frame)) {
         const std::size_t wanted = paths_.next_opening(path_key(route), i.frame_bytes, kSafeFrame);
         pad = wanted > frame.size() ? wanted - frame.size() : 0;
     }
@@ -149,7 +144,7 @@ bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFra
     out.bytes = f.bytes.subspan(sizeof(EtherHead));
     out.source = static_cast<std::uint32_t>(number);
     rx_counters_.add(Counter::kEthRxBytes, f.bytes.size());
-    if (jumbo_ && opens(out.bytes)) {
+    if (jumbo_ && frames::opens_a_link(out.bytes)) {
         paths_.arrived(path_key(source(frames::kLaneChannel, out).as<EthRoute>()), out.bytes.size(), kSafeFrame);
     }
     return true;

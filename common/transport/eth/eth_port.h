@@ -19,8 +19,8 @@
 #include "conf/settings.h"
 #include "stats/counters.h"
 #include "sys/packet_ring.h"
-#include "transport/eth/path_table.h"
 #include "transport/frames/frame_transport.h"
+#include "transport/frames/path_table.h"
 #include "transport/frames/port.h"
 #include "transport/own_addresses.h"
 
@@ -98,7 +98,7 @@ private:
     EpollSet epoll_;
     std::vector<std::byte> padding_;     // zeros
     bool jumbo_{false};                  // paths may differ in what they take
-    PathTable paths_;
+    frames::PathTable paths_;
     std::atomic<bool> open_{false};      // relaxed: false stops what comes after shutdown
     std::size_t first_{0};               // token holder: the interface that is read first
     bool watched_{true};                 // likewise: its descriptor tells of arrivals

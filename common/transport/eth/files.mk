@@ -7,5 +7,4 @@ liblinnet_la_LIBADD += liblinnet-transport-eth.la
 liblinnet_transport_eth_la_SOURCES = \
     transport/eth/eth_port.cc \
     transport/eth/eth_port.h \
-    transport/eth/path_table.h \
     transport/eth/setup.cc

@@ -9,6 +9,7 @@ liblinnet_transport_frames_la_SOURCES = \
     transport/frames/frame_transport.h \
     transport/frames/link.h \
     transport/frames/opening.cc \
+    transport/frames/path_table.h \
     transport/frames/port.h \
     transport/frames/receive.cc \
     transport/frames/send.cc

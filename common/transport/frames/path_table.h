@@ -2,10 +2,11 @@
 // Copyright (c) 2026 the Linnet authors
 // PathTable: how long frames may be on the way to a host.
 //
-// Both interfaces may take jumbo frames and the switch between them not; nobody says so, such frames only vanish. So the frames that open a link are padded
+// Both interfaces may take jumbo frames and the switch between them not, or a tunnel less than either side's network; nobody says so where such frames only
+// vanish. So the frames that open a link are padded
 // to the length that is hoped for, and what arrives proves its length. When the first ones stay unanswered, every other one is short.
 // A path that was never proven carries what is hoped for: nothing is sent on it but frames that open links.
-// Owner: EthPort. Threads: any. Bounded: peers beyond the bound get short frames.
+// Owner: a port. Threads: any. Bounded: peers beyond the bound get short frames.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 #include "sync/lock.h"
 
-namespace linnet::eth {
+namespace linnet::frames {
 
 class PathTable {
 public:
@@ -70,4 +71,4 @@ private:
     std::unordered_map<std::uint64_t, Path> paths_ LINNET_GUARDED_BY(lock_);
 };
 
-}   // namespace linnet::eth
+}   // namespace linnet::frames

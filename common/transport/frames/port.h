@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "flow/machine.h"
 #include "progress/event_source.h"
+#include "wire/frame.h"
 #include "wire/name.h"
 
 namespace linnet::frames {
@@ -71,6 +72,12 @@ struct Candidate {
     Route route;
     std::string refusal;   // empty: go ahead. Else for people: "no route: Network is unreachable (errno 101)"
 };
+
+// A whole FrameHead and more. A port sends such frames longer than they are, to see what the path takes (path_table.h).
+[[nodiscard]] inline bool opens_a_link(std::span<const std::byte> frame) noexcept
+{
+    return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kOpen;
+}
 
 // A frame that arrived. `bytes` starts with the FrameHead and may be longer than the frame (Ethernet pads). Valid until the next receive() of the channel.
 struct RxFrame {

@@ -21,10 +21,6 @@ constexpr TransportCaps kPrior{
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;
-constexpr std::size_t kIpv6Heads = 40 + 8;
-// Jumbo frames. Longer ones, of loopback, would make each lost or unused place of a queue dearer than they save.
-constexpr std::size_t kMostMtu = 9000;
-constexpr std::size_t kLeastMtu = 1280;   // IPv6 promises it
 
 // What the kernel charges a queue for one datagram that was not joined with others: its buffer, from a power of two, and its bookkeeping.
 [[nodiscard]] std::size_t charged_for(std::size_t frame_bytes) noexcept
@@ -135,6 +131,9 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         return status_from_errno(error);
     }
     name.port.set(port_);
+    if (given != 0) {
+        return Status::kOk;   // whoever has that port has told the addresses at which it could be had
+    }
     for (const AddressVerdict* v : where) {
         const wire::NameAddress a{v->address.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, v->address.bytes()};
         if (channels_[0].sockets[v->address.is_v4() ? 0 : 1].fd.valid() && !wire::NameAddresses{name}.contains(a)) {
@@ -227,7 +226,24 @@ unsigned UdpPort::routes(const wire::EndpointName& name, std::span<frames::Candi
 
 std::size_t UdpPort::frame_bytes(const frames::Route& to) const noexcept
 {
-    const InetAddress peer = to.as<RawAddress>().address();
+    const auto address = to.as<RawAddress>();
+    return paths_.longest(path_key(address), hoped_frame_bytes(address), kSafeFrame);
+}
+
+std::uint64_t UdpPort::path_key(const RawAddress& to) noexcept
+{
+    constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
+    std::uint64_t key = 0;
+    for (unsigned i = 1; i < to.sockaddr.size(); ++i) {   // behind family and port: two processes of a host are reached alike
+        key = (key ^ to.sockaddr[i]) * kSpread;
+    }
+    return key;
+}
+
+// What the kernel knows of the way.
+std::size_t UdpPort::hoped_frame_bytes(const RawAddress& to) const noexcept
+{
+    const InetAddress peer = to.address();
     const std::size_t heads = peer.is_v4() ? kIpv4Heads : kIpv6Heads;
     const std::size_t mtu = path_mtu(peer);
     return std::min(frame_bytes_, std::clamp(mtu == 0 ? 1500 : mtu, kLeastMtu, kMostMtu) - heads);

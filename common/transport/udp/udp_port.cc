@@ -248,17 +248,24 @@ std::size_t UdpPort::send(unsigned channel, std::span<const flow::TxFrame> frame
     return done;
 }
 
+// A frame that opens a link is padded to the length that the path is hoped to take: a tunnel on the way may swallow longer ones, and say nothing.
 void UdpPort::send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept
 {
+    static constexpr std::array<std::byte, kMostMtu> kPadding{};
     const RawAddress address = to.as<RawAddress>();
     Socket& socket = socket_for(channel, address);
-    const iovec piece{const_cast<std::byte*>(frame.data()), frame.size()};
-    const UdpRunOut run{&address, &piece, 1, 0};
+    std::size_t pad = 0;
+    if (frames::opens_a_link(frame)) {
+        const std::size_t wanted = paths_.next_opening(path_key(address), hoped_frame_bytes(address), kSafeFrame);
+        pad = wanted > frame.size() ? wanted - frame.size() : 0;
+    }
+    const std::array<iovec, 2> pieces{{{const_cast<std::byte*>(frame.data()), frame.size()}, {const_cast<std::byte*>(kPadding.data()), pad}}};
+    const UdpRunOut run{&address, pieces.data(), pad == 0 ? 1u : 2u, 0};
     for (unsigned tries = 0; tries < 8 && socket.fd.valid(); ++tries) {
         const UdpSent sent = udp_send(socket.fd.get(), {&run, 1});
         tx_counters_.add_shared(Counter::kUdpTxCalls);
         if (sent.runs == 1) {
-            tx_counters_.add_shared(Counter::kUdpTxBytes, frame.size());
+            tx_counters_.add_shared(Counter::kUdpTxBytes, frame.size() + pad);
             return;
         }
         if (queue_is_full(sent.error) || !survives(socket, address, sent.error)) {
@@ -397,6 +404,9 @@ std::size_t UdpPort::segment_of(const UdpRunIn& run) noexcept
         return run.bytes;
     }
     std::memcpy(&head, run.buffer, sizeof head);
+    if (head.kind == wire::FrameKind::kOpen) {
+        return run.bytes;   // padded; should the kernel have joined two, the other one is sent again
+    }
     const std::size_t mac = (head.flags.get() & wire::frame_flag::kMac) != 0 ? wire::kMacBytes : 0;
     return std::min(run.bytes, sizeof head + mac + head.bytes.get());
 }
@@ -490,13 +500,16 @@ bool UdpPort::read(Channel& ch, unsigned number, std::size_t most) noexcept
     return true;
 }
 
-std::size_t UdpPort::hand_out(Channel& ch, std::span<frames::RxFrame> out) const noexcept
+std::size_t UdpPort::hand_out(Channel& ch, std::span<frames::RxFrame> out) noexcept
 {
     std::size_t n = 0;
     while (n < out.size() && ch.run < ch.run_count) {
         const UdpRunIn& run = ch.runs[ch.run];
         const std::size_t bytes = std::min(run.segment, run.bytes - ch.offset);
         if (bytes != 0) {
+            if (const std::span<const std::byte> frame{run.buffer + ch.offset, bytes}; bytes >= sizeof(wire::FrameHead) && frames::opens_a_link(frame)) {
+                paths_.arrived(path_key(run.from), bytes, kSafeFrame);
+            }
             const std::size_t number = ch.run == 0 && ch.aimed != 0 ? ch.offset / run.segment : ch.aimed;
             out[n++] = {{run.buffer + ch.offset, bytes}, ch.run, number < ch.aimed ? ch.aim.to + number * ch.aim.block_bytes : nullptr};
             ch.offset += bytes;

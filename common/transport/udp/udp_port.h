@@ -27,6 +27,7 @@
 #include "sys/epoll_set.h"
 #include "sys/udp_socket.h"
 #include "transport/frames/frame_transport.h"
+#include "transport/frames/path_table.h"
 #include "transport/frames/port.h"
 #include "transport/own_addresses.h"
 
@@ -107,6 +108,11 @@ private:
         std::uint64_t drops{0};
     };
     struct Batch;   // what leaves in one call
+    static constexpr std::size_t kIpv6Heads = 40 + 8;
+    // Jumbo frames. Longer ones, of loopback, would make each lost or unused place of a queue dearer than they save.
+    static constexpr std::size_t kMostMtu = 9000;
+    static constexpr std::size_t kLeastMtu = 1280;   // IPv6 promises it
+    static constexpr std::size_t kSafeFrame = kLeastMtu - kIpv6Heads;
 
     [[nodiscard]] Status bind_all(wire::EndpointName& name);
     [[nodiscard]] int bind_at_port(std::span<AddressVerdict* const> where, unsigned port);
@@ -134,7 +140,9 @@ private:
     static void take_aim(Channel& ch, std::size_t most) noexcept;
     static void check_aim(Channel& ch) noexcept;
     static void put_together(Channel& ch) noexcept;
-    [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) const noexcept;
+    [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) noexcept;
+    [[nodiscard]] std::size_t hoped_frame_bytes(const RawAddress& to) const noexcept;
+    [[nodiscard]] static std::uint64_t path_key(const RawAddress& to) noexcept;
 
     const Settings& settings_;
     Log& log_;
@@ -147,6 +155,7 @@ private:
     std::size_t frame_bytes_{1472};
     std::uint16_t port_{0};
 
+    frames::PathTable paths_;
     std::array<Channel, frames::kChannels> channels_;
     unsigned passes_{0};    // since epoll was asked
     unsigned gap_{1};       // passes between two questions

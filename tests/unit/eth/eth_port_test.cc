@@ -294,7 +294,7 @@ TEST_F(EthPortTest, APathThatTakesLessIsFoundByItsSilence)
         ports[0]->send_single(0, to(0), hello);
         got = receive(1);
     }
-    EXPECT_EQ(tries, PathTable::kHopeful + 1);
+    EXPECT_EQ(tries, frames::PathTable::kHopeful + 1);
     ASSERT_EQ(got.size(), 1u);
     EXPECT_EQ(ports[1]->frame_bytes(to(1)), 1496u);
     ports[1]->send_single(0, to(1), hello);

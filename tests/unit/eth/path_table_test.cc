@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // PathTable: how long the frames to a host may be.
-#include "transport/eth/path_table.h"
+#include "transport/frames/path_table.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace linnet::eth {
+namespace linnet::frames {
 namespace {
 
 constexpr std::size_t kHoped = 8996;
@@ -63,4 +63,4 @@ TEST(PathTable, BeyondItsBoundPeersGetShortFrames)
 }
 
 }   // namespace
-}   // namespace linnet::eth
+}   // namespace linnet::frames
