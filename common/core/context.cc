@@ -180,7 +180,7 @@ Status Context::open_transport(const TransportRow& row, const TransportEnv& env,
         LINNET_LOG(log_, kInfo, "going without the transport %s", row.name);   // it said why, and reaches nobody
         return Status::kOk;
     }
-    if (automatic && row.automatic == Automatic::kBehind && !t.usable()) {
+    if (automatic && row.behind() && !t.usable()) {
         return Status::kOk;
     }
     if (task_source_ != nullptr) {
@@ -203,19 +203,24 @@ Status Context::open_transports()
     }
     sessions_->set_self(self);
     const bool automatic = chosen == "auto" || chosen.empty();
-    for (const bool behind : {false, true}) {
+    std::vector<const Transport*> behind;
+    for (const bool last : {false, true}) {
         for (const TransportRow& row : transport_table()) {
-            const bool goes_behind = automatic && row.automatic == TransportRow::Automatic::kBehind;
-            if (!transport_chosen(chosen, row) || goes_behind != behind || (behind && !pays_to_open_behind())) {
+            const bool goes_last = automatic && row.automatic == TransportRow::Automatic::kBehindAtTheirPort;
+            const bool goes_behind = automatic && row.behind();
+            if (!transport_chosen(chosen, row) || goes_last != last || (goes_behind && !pays_to_open_behind())) {
                 continue;
             }
             if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {
                 return s;
             }
-            if (behind) {
-                sessions_->lane_only(*transports_.back());
+            if (goes_behind) {
+                behind.push_back(transports_.back().get());
             }
         }
+    }
+    for (const Transport* const t : behind) {
+        sessions_->lane_only(*t);
     }
     if (transports_.size() < 2 && chosen.find("loopback") == std::string::npos) {   // which reaches nobody else
         LINNET_LOG(log_, kError, "no transport is left to use (setting transports is \"%s\")", chosen.c_str());

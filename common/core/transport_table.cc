@@ -47,7 +47,7 @@ std::span<const TransportRow> transport_table() noexcept
         {"shm", Automatic::kIfItOpens,
          [](const TransportEnv& e) -> std::unique_ptr<Transport> { return std::make_unique<shm::ShmTransport>(e.settings, e.clock, e.log, e.stats, e.copy); }},
         {"eth", Automatic::kBehind, make<eth::EthTransport>},
-        {"udp", Automatic::kBehind, make<udp::UdpTransport>},
+        {"udp", Automatic::kBehindAtTheirPort, make<udp::UdpTransport>},
         {"tcp", Automatic::kYes, make<tcp::TcpTransport>},
     }};
     return kTable;

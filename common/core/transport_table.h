@@ -26,9 +26,10 @@ struct TransportEnv {
 
 struct TransportRow {
     const char* name;   // in the setting transports
-    // In "auto", kIfItOpens: without it when it cannot be opened. kBehind: likewise, and opened and tried behind the others, since its reach is a guess that
-    // takes seconds to prove wrong: the lane to a peer opens where it surely arrives, and moves here if that pays.
-    enum class Automatic : std::uint8_t { kYes, kIfItOpens, kBehind } automatic;
+    // In "auto", kIfItOpens: without it when it cannot be opened. kBehind: likewise, and tried behind the others, since its reach is a guess that takes
+    // seconds to prove wrong: the lane to a peer opens where it surely arrives, and moves here if that pays. kBehindAtTheirPort: likewise, opened after them.
+    enum class Automatic : std::uint8_t { kYes, kIfItOpens, kBehind, kBehindAtTheirPort } automatic;
+    [[nodiscard]] bool behind() const noexcept { return automatic >= Automatic::kBehind; }
     std::unique_ptr<Transport> (*make)(const TransportEnv&);
 };
 

@@ -54,9 +54,10 @@ TEST(TransportTable, AutomaticSaysWhatMustOpen)
     using Automatic = TransportRow::Automatic;
     for (const TransportRow& row : transport_table()) {
         const std::string name = row.name;
-        const Automatic expected = name == "udp" || name == "eth" ? Automatic::kBehind
-                                   : name == "shm"                ? Automatic::kIfItOpens
-                                                                  : Automatic::kYes;
+        const Automatic expected = name == "udp"   ? Automatic::kBehindAtTheirPort
+                                   : name == "eth" ? Automatic::kBehind
+                                   : name == "shm" ? Automatic::kIfItOpens
+                                                   : Automatic::kYes;
         EXPECT_EQ(row.automatic, expected) << name;
     }
 }
