@@ -535,7 +535,7 @@ TEST(LinnetErrors, DeadPeerEndsItsOperationsAndIsNoReasonToTryAgain)
             fi_context2 contexts[2];
             n.post([&] { return fi_trecv(n.ep, in.data(), in.size(), nullptr, n.peer, 99, 0, &contexts[0]); });
             n.post([&] { return fi_tinject(n.ep, in.data(), 1, n.peer, 1); });
-            std::this_thread::sleep_for(50ms);
+            static_cast<void>(other.hear());   // there is a link, whose end is an end; without one the peer would be called until connect_timeout
             ::kill(pid, SIGKILL);
             fi_cq_err_entry e = n.next_error(n.rx);
             EXPECT_EQ(e.err, FI_ECONNRESET);
@@ -550,6 +550,10 @@ TEST(LinnetErrors, DeadPeerEndsItsOperationsAndIsNoReasonToTryAgain)
             Node n{{.caps = FI_TAGGED | FI_DIRECTED_RECV}};
             n.connect(other);
             other.tell(std::to_string(::getpid()));
+            char in = 0;
+            n.post([&] { return fi_trecv(n.ep, &in, sizeof in, nullptr, n.peer, 1, 0, nullptr); });
+            static_cast<void>(n.next(n.rx));
+            other.tell("has come");
             ::pause();
         },
         SIGKILL);
