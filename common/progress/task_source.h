@@ -65,6 +65,7 @@ private:
 
     unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
     {
+        engine_.token().assert_held();
         // Work that was left to the event thread may lie in the queues of a core where nobody is: whoever left it has kicked.
         const bool everywhere = by_event_thread || search_ || engine_.pass_is_thorough();
         if (everywhere ? tree_.empty() : tree_.empty(cpu_)) {   // nearly always: a few loads
