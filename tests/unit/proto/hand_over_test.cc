@@ -98,6 +98,7 @@ protected:
             return engine_.event_thread_state() == EventThreadState::kParked || engine_.event_thread_state() == EventThreadState::kArmed;
         };
         EXPECT_TRUE(eventually(sleeps));
+        EXPECT_TRUE(eventually([this] { return engine_.leaves_work(kLong); }));   // the cores are not crowded, or not any more
         transport_.forget();
         request_.data.base = data_.data();
         request_.data.length = data_.size();
