@@ -12,6 +12,7 @@ unit_flow_test_SOURCES = \
     unit/flow/machine_test.cc \
     unit/flow/sleepers_test.cc \
     unit/flow/sim.cc \
-    unit/flow/sim.h
+    unit/flow/sim.h \
+    unit/flow/two_hosts.h
 unit_flow_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 unit_flow_test_LDADD = $(TEST_LIBS) $(libs_flow)

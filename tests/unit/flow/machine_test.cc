@@ -8,8 +8,7 @@
 #include <bit>
 #include <cstring>
 
-#include "support/seed.h"
-#include "unit/flow/sim.h"
+#include "unit/flow/two_hosts.h"
 #include "wire/crc32c.h"
 
 namespace linnet::flow {
@@ -17,39 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using sim::Host;
-using sim::Sim;
 
-class MachineTest : public ::testing::Test {
+class MachineTest : public TwoHosts {
 protected:
-    void join(const Machine::Config& config = {}, std::uint32_t first = 0)
-    {
-        a = &sim.add(config);
-        b = &sim.add(config);
-        a->join(*b, first);
-    }
-    void TearDown() override
-    {
-        for (const auto& h : sim.hosts) {
-            EXPECT_EQ(h->faults, "");
-        }
-    }
-    // The next frame that `h` wants to send, as it would be on the network.
-    std::vector<std::byte> frame_of(Host& h)
-    {
-        TxFrame f;
-        if (h.machine.produce(sim.now, {&f, 1}) == 0) {
-            return {};
-        }
-        std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
-        bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
-        return bytes;
-    }
-    static wire::FrameHead head_of(const std::vector<std::byte>& frame)
-    {
-        wire::FrameHead h;
-        std::memcpy(&h, frame.data(), sizeof h);
-        return h;
-    }
     template <class Change>
     static std::vector<std::byte> changed(std::vector<std::byte> frame, Change change)
     {
@@ -58,16 +27,7 @@ protected:
         std::memcpy(frame.data(), &h, sizeof h);
         return frame;
     }
-    bool write(Host& h, std::size_t bytes)
-    {
-        const std::vector<std::byte> packet(bytes, std::byte{5});
-        return h.machine.write_lane(h.lane, packet, {});
-    }
     std::uint64_t drops(const Host& h, Drop why) const { return h.machine.stats().drops[static_cast<std::size_t>(why)]; }
-
-    Sim sim{testing::test_seed(3)};
-    Host* a{nullptr};
-    Host* b{nullptr};
 };
 
 TEST_F(MachineTest, SmallPacketsThatWaitTogetherShareAFrame)

@@ -3,56 +3,14 @@
 // Machine: what goes between hosts that sleep, each of whose frames wakes the other up.
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "flow/machine.h"
-#include "support/seed.h"
-#include "unit/flow/sim.h"
+#include "unit/flow/two_hosts.h"
 
 namespace linnet::flow {
 namespace {
 
 using namespace std::chrono_literals;
-using sim::Host;
-using sim::Sim;
 
-class FlowSleepers : public ::testing::Test {
-protected:
-    void join(const Machine::Config& config = {})
-    {
-        a = &sim.add(config);
-        b = &sim.add(config);
-        a->join(*b);
-    }
-    // The next frame that `h` wants to send, as it would be on the network.
-    std::vector<std::byte> frame_of(Host& h)
-    {
-        TxFrame f;
-        if (h.machine.produce(sim.now, {&f, 1}) == 0) {
-            return {};
-        }
-        std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
-        bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
-        return bytes;
-    }
-    // Of nothing: of no kind.
-    static wire::FrameHead head_of(const std::vector<std::byte>& frame)
-    {
-        wire::FrameHead h;
-        h.kind = wire::FrameKind::kNone;
-        std::memcpy(&h, frame.data(), std::min(frame.size(), sizeof h));
-        return h;
-    }
-    static bool write(Host& h, std::size_t bytes)
-    {
-        const std::vector<std::byte> packet(bytes, std::byte{5});
-        return h.machine.write_lane(h.lane, packet, {});
-    }
-
-    Sim sim{testing::test_seed(3)};
-    Host* a{nullptr};
-    Host* b{nullptr};
-};
+class FlowSleepers : public TwoHosts {};
 
 // To wake somebody up for an acknowledgement takes more than the acknowledgement is worth.
 TEST_F(FlowSleepers, WhoSleepsIsAcknowledgedWithTheNextFrameOrLate)

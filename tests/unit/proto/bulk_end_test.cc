@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "unit/proto/around_loopback.h"
 #include "unit/proto/own_peer.h"
 
 namespace linnet::proto {
@@ -13,17 +14,9 @@ namespace {
 constexpr std::size_t kBytes = 256 * 1024;
 
 // The loopback transport with bulk packets that are on their way until the test says that they were sent, as over a link of datagrams.
-class Holding final : public Transport {
+class Holding final : public AroundLoopback {
 public:
-    explicit Holding(LoopbackTransport& inner) noexcept : inner_{inner} {}
-    [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_.caps(); }
-    [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override { return inner_.open(sink, name); }
-    [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return inner_.reaches(name); }
-    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override
-    {
-        return inner_.connect(peer, role, name);
-    }
-    [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override { return inner_.send_lane(link, batch); }
+    explicit Holding(LoopbackTransport& inner) noexcept : AroundLoopback{inner} {}
     [[nodiscard]] Status send_bulk(LinkId, const wire::BulkHead&, std::span<const std::byte> payload, void* cookie) noexcept override
     {
         if (!takes) {
@@ -39,19 +32,12 @@ public:
         EXPECT_EQ(cookie, on_the_way);
         return gives_up;
     }
-    void drop(LinkId link) noexcept override { inner_.drop(link); }
-    void shutdown() noexcept override { inner_.shutdown(); }
-    unsigned poll(unsigned budget) noexcept override { return inner_.poll(budget); }
-    [[nodiscard]] int wait_descriptor() const noexcept override { return inner_.wait_descriptor(); }
 
     bool takes{true};
     bool gives_up{true};         // can forget what is on its way
     unsigned asked{0};
     std::size_t sent{0};
     void* on_the_way{nullptr};
-
-private:
-    LoopbackTransport& inner_;
 };
 
 class BulkEnd : public OwnPeer {

@@ -3,6 +3,7 @@
 
 test_programs += unit_proto_test
 unit_proto_test_SOURCES = \
+    unit/proto/around_loopback.h \
     unit/proto/atomic_ops_test.cc \
     unit/proto/bulk_end_test.cc \
     unit/proto/credit_test.cc \

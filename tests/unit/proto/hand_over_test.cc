@@ -9,6 +9,7 @@
 #include "progress/task_source.h"
 #include "support/eventually.h"
 #include "support/test_log.h"
+#include "unit/proto/around_loopback.h"
 #include "unit/proto/own_peer.h"
 
 namespace linnet::proto {
@@ -19,37 +20,26 @@ using testing::eventually;
 constexpr std::size_t kLong = 1 << 20;
 
 // The loopback transport, which writes down what it was given, and by whom.
-class Noting final : public Transport {
+class Noting final : public AroundLoopback {
 public:
     struct Note {
         std::size_t bytes;
         bool bulk;
         std::uintptr_t thread;
     };
-    explicit Noting(LoopbackTransport& inner) noexcept : inner_{inner} {}
-    [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_.caps(); }
-    [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override { return inner_.open(sink, name); }
-    [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return inner_.reaches(name); }
-    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override
-    {
-        return inner_.connect(peer, role, name);
-    }
+    explicit Noting(LoopbackTransport& inner) noexcept : AroundLoopback{inner} {}
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override
     {
         for (const LanePacket& p : batch) {
             note({p.payload.size(), false, this_thread_mark()});
         }
-        return inner_.send_lane(link, batch);
+        return AroundLoopback::send_lane(link, batch);
     }
     [[nodiscard]] Status send_bulk(LinkId, const wire::BulkHead&, std::span<const std::byte> payload, void*) noexcept override
     {
         note({payload.size(), true, this_thread_mark()});
         return Status::kOk;
     }
-    void drop(LinkId link) noexcept override { inner_.drop(link); }
-    void shutdown() noexcept override { inner_.shutdown(); }
-    unsigned poll(unsigned budget) noexcept override { return inner_.poll(budget); }
-    [[nodiscard]] int wait_descriptor() const noexcept override { return inner_.wait_descriptor(); }
 
     [[nodiscard]] std::vector<Note> notes()
     {
@@ -68,7 +58,6 @@ private:
         const std::scoped_lock guard{lock_};
         notes_.push_back(n);
     }
-    LoopbackTransport& inner_;
     std::mutex lock_;
     std::vector<Note> notes_;
 };

@@ -6,42 +6,28 @@
 #include <algorithm>
 #include <vector>
 
+#include "unit/proto/around_loopback.h"
 #include "unit/proto/own_peer.h"
 
 namespace linnet::proto {
 namespace {
 
 // The loopback transport as a link of datagrams, whose lane is the worse way for long data.
-class ShortFirst final : public Transport {
+class ShortFirst final : public AroundLoopback {
 public:
-    explicit ShortFirst(LoopbackTransport& inner) noexcept : inner_{inner}, caps_{inner.caps()} { caps_.first_fragment = 24 * 1024; }
+    explicit ShortFirst(LoopbackTransport& inner) noexcept : AroundLoopback{inner}, caps_{inner.caps()} { caps_.first_fragment = 24 * 1024; }
     [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
-    [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override { return inner_.open(sink, name); }
-    [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return inner_.reaches(name); }
-    [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override
-    {
-        return inner_.connect(peer, role, name);
-    }
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override
     {
         for (const LanePacket& packet : batch) {
             longest = std::max(longest, packet.payload.size());
         }
-        return inner_.send_lane(link, batch);
+        return AroundLoopback::send_lane(link, batch);
     }
-    [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override
-    {
-        return inner_.send_bulk(link, head, payload, cookie);
-    }
-    void drop(LinkId link) noexcept override { inner_.drop(link); }
-    void shutdown() noexcept override { inner_.shutdown(); }
-    unsigned poll(unsigned budget) noexcept override { return inner_.poll(budget); }
-    [[nodiscard]] int wait_descriptor() const noexcept override { return inner_.wait_descriptor(); }
 
     std::size_t longest{0};   // payload of a packet of the lane
 
 private:
-    LoopbackTransport& inner_;
     TransportCaps caps_;
 };
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// TwoHosts: two simulated hosts with a connection, whose frames a test carries by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "flow/machine.h"
+#include "support/seed.h"
+#include "unit/flow/sim.h"
+
+namespace linnet::flow {
+
+class TwoHosts : public ::testing::Test {
+protected:
+    void join(const Machine::Config& config = {}, std::uint32_t first = 0)
+    {
+        a = &sim.add(config);
+        b = &sim.add(config);
+        a->join(*b, first);
+    }
+    void TearDown() override
+    {
+        for (const auto& h : sim.hosts) {
+            EXPECT_EQ(h->faults, "");
+        }
+    }
+    // The next frame that `h` wants to send, as it would be on the network.
+    std::vector<std::byte> frame_of(sim::Host& h)
+    {
+        TxFrame f;
+        if (h.machine.produce(sim.now, {&f, 1}) == 0) {
+            return {};
+        }
+        std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
+        bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
+        return bytes;
+    }
+    // Of nothing: of no kind.
+    static wire::FrameHead head_of(const std::vector<std::byte>& frame)
+    {
+        wire::FrameHead h;
+        h.kind = wire::FrameKind::kNone;
+        std::memcpy(&h, frame.data(), std::min(frame.size(), sizeof h));
+        return h;
+    }
+    static bool write(sim::Host& h, std::size_t bytes)
+    {
+        const std::vector<std::byte> packet(bytes, std::byte{5});
+        return h.machine.write_lane(h.lane, packet, {});
+    }
+
+    sim::Sim sim{testing::test_seed(3)};
+    sim::Host* a{nullptr};
+    sim::Host* b{nullptr};
+};
+
+}   // namespace linnet::flow
