@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 the Linnet authors
 # Runs every benchmark program over stock MPI with full verification, and two over an MPI that corrupts a byte. What has several threads in
-# MPI_Recv runs over Linnet: Open MPI 4.1.4's own pml ob1 ends such a receive before its data is there, or never (docs/performance.md,
-# "Threads that wait in turn").
+# MPI_Recv runs over Linnet: Open MPI 4.1.4's own pml ob1 ends such a receive before its data is there, or never (docs/performance/threads.md,
+# "Stale data under pml ob1").
 
 import json
 import os
