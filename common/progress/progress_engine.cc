@@ -234,6 +234,10 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
 {
     const bool slept = prepared_;
     finish_sources(role == StatsRole::kEventThread ? EventSource::Sleeper::kEventThread : EventSource::Sleeper::kHost);
+    if (work_waits_.load(std::memory_order_relaxed)) [[unlikely]] {   // nobody has left since
+        work_waits_.store(false, std::memory_order_seq_cst);
+        kicks_.fetch_add(1, std::memory_order_seq_cst);
+    }
     const std::uint32_t kicks = kicks_.load(std::memory_order_seq_cst);
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const unsigned each = budget == 0 ? std::numeric_limits<unsigned>::max() : budget;
@@ -257,6 +261,9 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
             return std::max(events, 1u);
         }
     }
+    if (favours_ != 0 || events != 0) {
+        liveliest_->note_events();
+    }
     favours_ = 0;
     thorough_ = slept || role == StatsRole::kEventThread || kicks != polled_kicks_ || held != held_sent_.load(std::memory_order_relaxed);
     return events + pass_over_all(each, asked, kicks, held);
@@ -265,9 +272,6 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
 // What rests is left to its task, which the source of tasks runs: in a thorough pass, and else now and then.
 unsigned ProgressEngine::pass_over_all(unsigned each, EventSource* asked, std::uint32_t kicks, std::uint32_t held) noexcept
 {
-    if (asked != nullptr) {
-        asked->note_events();
-    }
     unsigned events = 0;
     std::size_t looked = 0;
     const std::size_t n = sources_.size();
@@ -365,15 +369,24 @@ bool ProgressEngine::leaves_work() const noexcept
     return gaps_.will_leave(CallKind::kEmpty) && gaps_.will_leave(CallKind::kCompleted) && others_have_time();
 }
 
-// A thread that sleeps where it ran last is woken there, as a rule, and would take the core from the host that goes away to compute: for longer than the work
-// that was left to it would have taken. So it is woken elsewhere; up, it may go anywhere again.
-void ProgressEngine::work_left() noexcept
+// Nobody is called yet: whoever leaves work may hold locks, and calls take system calls.
+void ProgressEngine::work_left() noexcept { work_waits_.store(true, std::memory_order_seq_cst); }
+
+// The host leaves, and work waits. A thread that sleeps where it ran last is woken there, as a rule, and would take the core from the host that goes away to
+// compute: for longer than the work that was left to it would have taken. So it is woken elsewhere; up, it may go anywhere again.
+void ProgressEngine::leave_work() noexcept
 {
+    work_waits_.store(false, std::memory_order_seq_cst);
     const unsigned here = current_cpu();
     if (event_cpu_.load(std::memory_order_relaxed) == here && event_on_.load(std::memory_order_relaxed) == kNowhere) {
         kept_off_.keep(event_id_.load(std::memory_order_relaxed), here);
     }
-    kick();
+    if (event_thread_state() == EventThreadState::kArmed) {
+        arm_request_.store(true, std::memory_order_seq_cst);
+    } else {
+        arm();
+    }
+    kick();   // whoever has the token, or sleeps with it, does it
 }
 
 void ProgressEngine::completed() noexcept
@@ -436,7 +449,10 @@ inline void ProgressEngine::goes(CallKind kind) noexcept
     if (!open) {
         gaps_.left(kind);
     }
-    if (open && gaps_.leaving(kind)) [[unlikely]] {
+    const bool leaves = open && gaps_.leaving(kind);
+    if (work_waits_.load(std::memory_order_relaxed)) [[unlikely]] {
+        leave_work();
+    } else if (leaves) [[unlikely]] {
         arm();
     } else if (arm_request_.load(std::memory_order_relaxed)) [[unlikely]] {
         arm_request_.store(false, std::memory_order_seq_cst);
@@ -456,7 +472,8 @@ void ProgressEngine::leave(CallKind kind) noexcept
 
 void ProgressEngine::passed_by(CallKind kind) noexcept
 {
-    const bool called_for = arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed);
+    const bool called_for =
+        arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed);
     if (!called_for && gaps_.passes_unseen(kind)) {
         return;   // reading the clock takes longer than the rest of a post
     }

@@ -174,7 +174,8 @@ public:
     // Asked inside the post of an operation of so many bytes: the host will probably be away for long when it leaves.
     [[nodiscard]] bool will_leave(std::uint64_t bytes) const noexcept { return gaps_.will_leave(post_of(bytes)); }
     // Asked where work is found: shall it be left to the event thread (push a task, then work_left())? It shall when the host will probably be away for long
-    // behind the call that it is in, a post of so many bytes or one of progress, and there is a core for that thread. If it stays, its next pass does the work.
+    // behind the call that it is in, a post of so many bytes or one of progress, and there is a core for that thread. It is called when the host leaves, so
+    // work_left() may be called with locks held. If the host stays, its next pass does the work.
     [[nodiscard]] bool leaves_work(std::uint64_t bytes) const noexcept { return will_leave(bytes) && others_have_time(); }
     [[nodiscard]] bool leaves_work() const noexcept;
     void work_left() noexcept;
@@ -194,6 +195,7 @@ private:
     void let_go() noexcept LINNET_RELEASE(token_);
     void wake_ready() noexcept;
     void arm() noexcept LINNET_EXCLUDES(token_);
+    void leave_work() noexcept LINNET_EXCLUDES(token_);
     void wake_event_thread() noexcept;
     void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
     // `waits_since`: the caller has nothing else to do, and may linger; 0: it has.
@@ -215,10 +217,7 @@ private:
     void still_here() noexcept;
     [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
     [[nodiscard]] unsigned linger(EventSource& source, Ticks since, unsigned each) noexcept LINNET_REQUIRES(token_);   // events
-    [[nodiscard]] bool patient(Ticks now) const noexcept
-    {
-        return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
-    }
+    [[nodiscard]] bool patient(Ticks now) const noexcept;
     [[nodiscard]] Spin::Step next_step_of_row(bool may_sleep) noexcept LINNET_REQUIRES(token_);
     unsigned sleep_in_row(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned host_progress_second(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
@@ -291,6 +290,7 @@ private:
     std::atomic<bool> stopping_{false};
     alignas(kCacheLine) std::atomic<std::uint32_t> event_state_{0};   // EventThreadState
     std::atomic<bool> arm_request_{false};      // the host left for long and has not come back
+    std::atomic<bool> work_waits_{false};       // work_left(), and neither has the host left since nor has a pass begun
     std::atomic<int> connected_{0};
     std::atomic<std::uint32_t> ping_{0}, pong_{0};   // start() measures with them
 
@@ -305,7 +305,7 @@ private:
     std::atomic<std::uintptr_t> event_mark_{0};
     std::atomic<unsigned> event_on_{kNowhere};  // the same, while it is awake
     std::atomic<std::uint32_t> event_id_{0};    // of the thread
-    KeptOff kept_off_;                          // by work_left()
+    KeptOff kept_off_;                          // by leave_work()
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals

@@ -156,6 +156,11 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     return events;
 }
 
+bool ProgressEngine::patient(Ticks now) const noexcept
+{
+    return now < patient_until_.load(std::memory_order_relaxed) && config_.policy == ProgressPolicy::kAdaptive && !crowd_.contended();
+}
+
 unsigned ProgressEngine::sleep_in_row(unsigned budget) noexcept
 {
     host_spin_.sleeps();

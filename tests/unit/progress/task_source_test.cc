@@ -207,6 +207,19 @@ TEST_F(RestingTest, SourceThatHasNothingForLongIsLeftOutOfMostPasses)
     EXPECT_GE(stats.total(Counter::kTaskPollHost), 98u);
 }
 
+TEST_F(RestingTest, NobodyRestsInALongWaitForWhoeverItIs)
+{
+    ProgressEngine& e = make_with_two({.event_thread = false});
+    poll_busily(100);
+    idle.deliver();   // it had something as lately as the other one, which had it last
+    poll_busily(100);
+    for (unsigned i = 0; i < 2 * kUntilRest; ++i) {
+        e.poll(64);
+    }
+    EXPECT_FALSE(idle.rests());
+    EXPECT_FALSE(busy.rests());
+}
+
 TEST_F(RestingTest, FirstArrivalEndsTheRest)
 {
     make_with_two({.event_thread = false});

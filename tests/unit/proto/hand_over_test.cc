@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "progress/task_source.h"
@@ -142,6 +143,22 @@ TEST_F(HandOver, LongMessageOfAHostThatGoesAwayIsSubmittedByTheEventThread)
     EXPECT_NE(transport_.notes()[0].thread, this_thread_mark());
     EXPECT_GT(transport_.notes()[0].bytes, 64u * 1024);
     EXPECT_TRUE(eventually([&] { return ran(TaskKind::kSend, TaskPlace::kEventThread) == 1; }));
+}
+
+// Its locks are free then, and what calls takes system calls.
+TEST_F(HandOver, EventThreadIsCalledWhenTheHostLeavesAndNotBefore)
+{
+    engine_.work_opened();
+    engine_.enter();
+    engine_.leave(post_of(kLong));
+    ASSERT_TRUE(eventually([&] { return engine_.event_thread_state() == EventThreadState::kArmed; }));
+    engine_.enter();
+    ASSERT_EQ(proto_.send(*peer_, SendArgs{}, request_), Status::kInProgress);
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    EXPECT_TRUE(transport_.notes().empty());
+    engine_.leave(post_of(kLong));
+    EXPECT_TRUE(eventually([&] { return !transport_.notes().empty(); }));
+    engine_.work_closed();
 }
 
 TEST_F(HandOver, HostThatWaitsAtOnceSubmitsItItself)
