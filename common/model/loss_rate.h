@@ -22,13 +22,14 @@ public:
     static constexpr std::uint64_t kLeastOneIn = 4096;   // fewer than that
     static constexpr Nanos kHolds = std::chrono::seconds{10};
 
-    // What link `link` has sent, in all, and sent once more.
+    // What link `link` has sent, in all, and sent once more since it was lost; that may become less, when it turns out not to have been lost.
     void look(std::uint64_t link, std::uint64_t frames, std::uint64_t again, std::size_t frame_bytes, TimePoint now) noexcept
     {
-        if (link != link_ || frames < frames_ || again < again_) {
+        if (link != link_ || frames < frames_) {
             link_ = link;
             frames_ = again_ = 0;
         }
+        again_ = std::min(again_, again);
         if (frames - frames_ < kFrames || frame_bytes == 0) {
             return;
         }

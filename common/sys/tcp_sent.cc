@@ -6,6 +6,8 @@
 
 #include <netinet/in.h>
 
+#include <algorithm>
+
 #include "sys/tcp_socket.h"
 
 namespace linnet {
@@ -17,7 +19,8 @@ TcpSent tcp_sent(int fd) noexcept
     if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
         return {};
     }
-    return {info.tcpi_data_segs_out, info.tcpi_total_retrans, info.tcpi_snd_mss};
+    const std::uint64_t in_vain = std::min(info.tcpi_dsack_dups, info.tcpi_total_retrans);   // RFC 2883: the receiver had it already
+    return {info.tcpi_data_segs_out, info.tcpi_total_retrans - in_vain, info.tcpi_snd_mss};
 }
 
 }   // namespace linnet

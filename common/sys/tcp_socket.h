@@ -81,7 +81,7 @@ struct SocketOrError {
 // What the connection has sent so far. All zero: the system does not tell.
 struct TcpSent {
     std::uint64_t segments{0};       // with payload
-    std::uint64_t again{0};          // of these, sent once more
+    std::uint64_t again{0};          // of these, sent once more, and not in vain: may become less when the receiver says so
     std::size_t segment_bytes{0};    // payload of a full one
 };
 [[nodiscard]] TcpSent tcp_sent(int fd) noexcept;

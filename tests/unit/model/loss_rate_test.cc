@@ -42,6 +42,16 @@ TEST_F(LossRateTest, SaysNothingOfFewFrames)
     EXPECT_DOUBLE_EQ(rate.share(now), 0.1) << "both together";
 }
 
+TEST_F(LossRateTest, WhatWasNotLostAfterAllIsNoLoss)
+{
+    sends(1000, 100);
+    repeated -= 90;
+    sends(1000, 0);
+    EXPECT_DOUBLE_EQ(rate.share(now), 0.05) << "the first thousand as it was thought then, the second without";
+    sends(1000, 10);
+    EXPECT_GT(rate.share(now), 0.01);
+}
+
 TEST_F(LossRateTest, FewAreNone)
 {
     sends(600, 2);
