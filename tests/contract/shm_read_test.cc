@@ -5,6 +5,8 @@
 
 #include <array>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "contract/shm_processes.h"
 #include "transport/shm/long_read.h"
@@ -41,27 +43,65 @@ TEST(ShmLongRead, EveryByteIsRightAndOtherPacketsGetThroughMeanwhile)
     }
 }
 
-TEST(ShmLongRead, ShortAndTooLongOnesAndTooManyAreRefused)
+TEST(ShmLongRead, ShortAndTooLongOnesAreRefused)
 {
     Pair pair{kind_named("Shm")};
     ASSERT_TRUE(pair.ready()) << pair.why_not();
     const Pair::Ends ends = pair.open(LinkRole::kLane);
     const Bytes data = pattern(3, kLongRead);
     Bytes got(kLongRead);
-    const auto begin = [&](std::size_t bytes) {
-        return pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, nullptr);
-    };
-    EXPECT_EQ(begin(shm::LongRead::kLeast - 1), Status::kUnsupported);
-    EXPECT_EQ(begin(shm::LongRead::kMost + 1), Status::kUnsupported);
-    std::size_t begun = 0;
-    while (begin(shm::LongRead::kLeast) == Status::kInProgress) {
-        ++begun;
+    for (const std::size_t bytes : {shm::LongRead::kLeast - 1, shm::LongRead::kMost + 1}) {
+        EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, nullptr), Status::kUnsupported);
     }
-    EXPECT_GE(begun, 2u);
-    EXPECT_EQ(begin(shm::LongRead::kLeast), Status::kAgain);
-    ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.reads.size() == begun; }));
-    EXPECT_EQ(begin(shm::LongRead::kLeast), Status::kInProgress);
-    ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.reads.size() == begun + 1; }));
+}
+
+// However many there are, a pass does a part of a few, and the others have their turn.
+class ManyLongReads : public ::testing::Test {
+protected:
+    static constexpr std::size_t kReads = 11, kEach = 4 * shm::LongRead::kLeast;
+    void begin()
+    {
+        ASSERT_TRUE(pair_.ready()) << pair_.why_not();
+        for (std::size_t i = 0; i < kReads; ++i) {
+            data_[i] = pattern(static_cast<std::uint32_t>(i), kEach);
+            got_[i].resize(kEach);
+            const auto from = reinterpret_cast<std::uintptr_t>(data_[i].data());
+            ASSERT_EQ(pair_.b().transport->begin_read(ends_.at_b, got_[i].data(), from, kEach, &got_[i]), Status::kInProgress) << i;
+        }
+    }
+    const std::vector<Sink::Read>& reads() { return pair_.b().sink.reads; }
+
+    Pair pair_{kind_named("ShmWithHelpers")};
+    Pair::Ends ends_ = pair_.open(LinkRole::kLane);
+    std::array<Bytes, kReads> data_, got_;
+};
+
+TEST_F(ManyLongReads, AreReadInTurn)
+{
+    begin();
+    ASSERT_TRUE(pair_.run_until([&] { return reads().size() == kReads; }));
+    for (std::size_t i = 0; i < kReads; ++i) {
+        EXPECT_EQ(reads()[i].status, Status::kOk);
+        EXPECT_TRUE(got_[i] == data_[i]) << i;
+    }
+    pair_.settle();
+    EXPECT_EQ(reads().size(), kReads);
+}
+
+TEST_F(ManyLongReads, EachEndsOnceWhenTheLinkIsDropped)
+{
+    begin();
+    pair_.b().transport->poll(64);
+    pair_.b().transport->drop(ends_.at_b);
+    ASSERT_EQ(reads().size(), kReads);
+    std::set<const void*> cookies;
+    for (const auto& read : reads()) {
+        EXPECT_EQ(read.status, Status::kPeerDown);
+        cookies.insert(read.cookie);
+    }
+    EXPECT_EQ(cookies.size(), kReads);
+    pair_.settle();
+    EXPECT_EQ(reads().size(), kReads);
 }
 
 // Nobody writes to the memory when drop() has returned, and the reader was told before.

@@ -17,7 +17,7 @@ LongRead* ShmTransport::free_read() noexcept
         if (read == nullptr) {
             read.reset(new (std::nothrow) LongRead);
         }
-        if (read != nullptr && read->link == LinkId{}) {
+        if (read != nullptr && read->what.link == LinkId{}) {
             return read.get();
         }
     }
@@ -31,20 +31,28 @@ Status ShmTransport::begin_read(LinkId id, std::byte* to, std::uint64_t address,
     if (link == nullptr || !link->up() || !link->we_pull || bytes < LongRead::kLeast || bytes > LongRead::kMost) {
         return Status::kUnsupported;
     }
-    LongRead* const read = free_read();
-    if (read == nullptr) {
+    const LongRead::What what{id, link->peer, to, address, bytes, cookie};
+    if (LongRead* const read = free_read(); read != nullptr) {
+        start_read(*read, what);
+        ++reading_;
+        return Status::kInProgress;
+    }
+    if (reading_ < kMostReads) {
+        return Status::kAgain;   // no memory
+    }
+    try {
+        reads_waiting_.push_back(what);
+    } catch (const std::bad_alloc&) {
         return Status::kAgain;
     }
-    read->link = id;
-    read->peer = link->peer;
-    read->to = to;
-    read->address = address;
-    read->bytes = bytes;
-    read->submitted = 0;
-    read->cookie = cookie;
-    read->job.reset(bytes);
-    ++reading_;
     return Status::kInProgress;
+}
+
+void ShmTransport::start_read(LongRead& read, const LongRead::What& what) noexcept
+{
+    read.what = what;
+    read.submitted = 0;
+    read.job.reset(what.bytes);
 }
 
 unsigned ShmTransport::go_on_reading() noexcept
@@ -52,14 +60,15 @@ unsigned ShmTransport::go_on_reading() noexcept
     unsigned done = 0;
     for (std::unique_ptr<LongRead>& slot : reads_) {
         LongRead* const read = slot.get();
-        if (read == nullptr || read->link == LinkId{}) {
+        if (read == nullptr || read->what.link == LinkId{}) {
             continue;
         }
         ++done;
         moved_ += LongRead::kPerPass;
-        Link& link = *links_.find(read->link);   // which does not end without it
+        const LongRead::What& what = read->what;
+        Link& link = *links_.find(what.link);   // which does not end without it
         if (go_on(*read, link)) {
-            end_read(*read, was_read(link, read->job.status(), read->to, read->address, read->bytes));
+            end_read(*read, was_read(link, read->job.status(), what.to, what.address, what.bytes));
         }
     }
     return done;
@@ -68,15 +77,16 @@ unsigned ShmTransport::go_on_reading() noexcept
 // A pass's part. True: all of it is over.
 bool ShmTransport::go_on(LongRead& read, Link& link) noexcept
 {
+    const LongRead::What& what = read.what;
     for (std::size_t here = 0; here < LongRead::kPerPass;) {
-        if (read.submitted < read.bytes && read.job.unfinished() < LongRead::kAhead) {
-            const std::size_t bytes = std::min(LongRead::kPiece, read.bytes - read.submitted);
+        if (read.submitted < what.bytes && read.job.unfinished() < LongRead::kAhead) {
+            const std::size_t bytes = std::min(LongRead::kPiece, what.bytes - read.submitted);
             CopyPiece& piece = read.pieces[read.submitted / LongRead::kPiece];
             const auto before = read.job.unfinished();
-            copy_.submit(read.job, piece, read.to + read.submitted, CopySource::of(link.process, read.address + read.submitted), bytes);
+            copy_.submit(read.job, piece, what.to + read.submitted, CopySource::of(link.process, what.address + read.submitted), bytes);
             read.submitted += bytes;
             here += read.job.unfinished() <= before ? bytes : 0;   // copied at once
-        } else if (read.submitted == read.bytes && read.job.unfinished() <= LongRead::kPerPass / kCopySlice) {
+        } else if (read.submitted == what.bytes && read.job.unfinished() <= LongRead::kPerPass / kCopySlice) {
             static_cast<void>(copy_.wait(read.job));
             return true;
         } else {
@@ -87,17 +97,24 @@ bool ShmTransport::go_on(LongRead& read, Link& link) noexcept
     return false;
 }
 
+// The owner is told last: it may begin another one.
 void ShmTransport::end_read(LongRead& read, Status status) noexcept
 {
-    read.link = LinkId{};
+    const LongRead::What ended = read.what;
+    read.what = {};
     --reading_;
-    sink_->on_read_end(read.peer, read.cookie, status);
+    if (!reads_waiting_.empty()) {
+        start_read(read, reads_waiting_.front());
+        reads_waiting_.pop_front();
+        ++reading_;
+    }
+    sink_->on_read_end(ended.peer, ended.cookie, status);
 }
 
 void ShmTransport::stop_reads(LinkId link) noexcept
 {
     for (const std::unique_ptr<LongRead>& read : reads_) {
-        if (reading_ != 0 && read != nullptr && read->link == link) {
+        if (reading_ != 0 && read != nullptr && read->what.link == link) {
             static_cast<void>(copy_.wait(read->job));
         }
     }
@@ -105,8 +122,14 @@ void ShmTransport::stop_reads(LinkId link) noexcept
 
 void ShmTransport::fail_reads(LinkId link) noexcept
 {
+    const auto of_link = [link](const LongRead::What& what) { return what.link == link; };
+    for (auto it = reads_waiting_.begin(); (it = std::find_if(it, reads_waiting_.end(), of_link)) != reads_waiting_.end(); it = reads_waiting_.begin()) {
+        const LongRead::What never_begun = *it;
+        reads_waiting_.erase(it);
+        sink_->on_read_end(never_begun.peer, never_begun.cookie, Status::kPeerDown);   // its owner may begin another one
+    }
     for (const std::unique_ptr<LongRead>& read : reads_) {
-        if (reading_ != 0 && read != nullptr && read->link == link) {
+        if (reading_ != 0 && read != nullptr && of_link(read->what)) {
             end_read(*read, Status::kPeerDown);
         }
     }

@@ -5,8 +5,8 @@
 // Its pieces are submitted one after the other, so many ahead that idle cores always find some, and each pass copies a part of them itself; between two
 // passes everything else is served. When no more than a pass's part is left, that is done and waited for: once, at the end (docs/copies.md).
 //
-// Owner: ShmTransport, which keeps a few; the memory is made when the first long message comes. Threads: the holder of the progress token; pieces also
-// whoever runs tasks.
+// Owner: ShmTransport, which keeps a few; the memory is made when the first long message comes. More messages than that wait for one that ends. Threads:
+// the holder of the progress token; pieces also whoever runs tasks.
 #pragma once
 
 #include <array>
@@ -27,13 +27,17 @@ struct LongRead {
     static constexpr std::size_t kPerPass = kPiece / 2;      // some 50 to 150 us
     static constexpr std::uint32_t kAhead = 4 * kPiece / kCopySlice;   // slices that nobody has copied yet
 
-    LinkId link{};   // zero: free
-    PeerId peer{};
-    std::byte* to{nullptr};
-    std::uint64_t address{0};
-    std::size_t bytes{0};
+    struct What {
+        LinkId link{};   // zero: nothing
+        PeerId peer{};
+        std::byte* to{nullptr};
+        std::uint64_t address{0};
+        std::size_t bytes{0};
+        void* cookie{nullptr};
+    };
+
+    What what;
     std::size_t submitted{0};
-    void* cookie{nullptr};
     CopyJob job;
     std::array<CopyPiece, kPieces> pieces;
 };

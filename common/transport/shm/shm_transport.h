@@ -16,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -126,6 +127,7 @@ private:
 
     // ---- long messages that are read pass by pass (long_read.cc) ----
     [[nodiscard]] LongRead* free_read() noexcept LINNET_REQUIRES(token_);
+    static void start_read(LongRead& read, const LongRead::What& what) noexcept;
     unsigned go_on_reading() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool go_on(LongRead& read, Link& link) noexcept LINNET_REQUIRES(token_);
     void end_read(LongRead& read, Status status) noexcept LINNET_REQUIRES(token_);
@@ -188,6 +190,7 @@ private:
     unsigned strangers_ LINNET_GUARDED_BY(token_){0};       // accepted, no accepted hello yet
     unsigned reading_ LINNET_GUARDED_BY(token_){0};         // of these, so many are under way:
     std::array<std::unique_ptr<LongRead>, kMostReads> reads_ LINNET_GUARDED_BY(token_);
+    std::deque<LongRead::What> reads_waiting_ LINNET_GUARDED_BY(token_);   // some only while all of those are under way
     alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
     std::uint64_t rubbish_{0};
     LogThrottle rubbish_throttle_;
