@@ -234,7 +234,7 @@ unsigned ProgressEngine::pass(unsigned budget, StatsRole role, Ticks waits_since
 {
     const bool slept = prepared_;
     finish_sources(role == StatsRole::kEventThread ? EventSource::Sleeper::kEventThread : EventSource::Sleeper::kHost);
-    if (work_waits_.load(std::memory_order_relaxed)) [[unlikely]] {   // nobody has left since
+    if (work_waits_.load(std::memory_order_acquire)) [[unlikely]] {   // nobody has left since; acquire: and we see the work
         work_waits_.store(false, std::memory_order_seq_cst);
         kicks_.fetch_add(1, std::memory_order_seq_cst);
     }
@@ -450,7 +450,7 @@ inline void ProgressEngine::goes(CallKind kind) noexcept
         gaps_.left(kind);
     }
     const bool leaves = open && gaps_.leaving(kind);
-    if (work_waits_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (work_waits_.load(std::memory_order_acquire)) [[unlikely]] {   // another thread's, perhaps, on whose behalf we then call
         leave_work();
     } else if (leaves) [[unlikely]] {
         arm();

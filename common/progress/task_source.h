@@ -3,7 +3,8 @@
 // TaskSource: queued tasks, as something that is polled.
 //
 // What it is  An EventSource like a transport: whoever polls runs tasks, from the queues around his core; the event thread, and a thread that finds nothing
-//             else before it sleeps, from all of them. Who pushes a task calls ProgressEngine::kick() afterwards, and nobody sleeps over it.
+//             else before it sleeps, from all of them. Who pushes a task calls ProgressEngine::kick() or work_left() afterwards, and nobody
+//             sleeps over it.
 //             It also has the polls of sources that had nothing for long, which rest until somebody has time (poll_task.h).
 //             Tasks that say kAgain are no events. While some wait, nobody sleeps longer than kAgainPeriod: they have no descriptor to be woken by.
 // Owner       core/. Outlived by tree and engine's threads as any source. Threads, blocking, failure: as EventSource says.
@@ -66,7 +67,7 @@ private:
     unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
     {
         engine_.token().assert_held();
-        // Work that was left to the event thread may lie in the queues of a core where nobody is: whoever left it has kicked.
+        // Work that was left to the event thread may lie in the queues of a core where nobody is: whoever left it has kicked, or a pass has on its behalf.
         const bool everywhere = by_event_thread || search_ || engine_.pass_is_thorough();
         if (everywhere ? tree_.empty() : tree_.empty(cpu_)) {   // nearly always: a few loads
             search_ = false;

@@ -34,7 +34,6 @@ Status ShmTransport::begin_read(LinkId id, std::byte* to, std::uint64_t address,
     const LongRead::What what{id, link->peer, to, address, bytes, cookie};
     if (LongRead* const read = free_read(); read != nullptr) {
         start_read(*read, what);
-        ++reading_;
         return Status::kInProgress;
     }
     if (reading_ < kMostReads) {
@@ -53,6 +52,7 @@ void ShmTransport::start_read(LongRead& read, const LongRead::What& what) noexce
     read.what = what;
     read.submitted = 0;
     read.job.reset(what.bytes);
+    ++reading_;
 }
 
 unsigned ShmTransport::go_on_reading() noexcept
@@ -106,7 +106,6 @@ void ShmTransport::end_read(LongRead& read, Status status) noexcept
     if (!reads_waiting_.empty()) {
         start_read(read, reads_waiting_.front());
         reads_waiting_.pop_front();
-        ++reading_;
     }
     sink_->on_read_end(ended.peer, ended.cookie, status);
 }
@@ -123,7 +122,11 @@ void ShmTransport::stop_reads(LinkId link) noexcept
 void ShmTransport::fail_reads(LinkId link) noexcept
 {
     const auto of_link = [link](const LongRead::What& what) { return what.link == link; };
-    for (auto it = reads_waiting_.begin(); (it = std::find_if(it, reads_waiting_.end(), of_link)) != reads_waiting_.end(); it = reads_waiting_.begin()) {
+    const auto first = [&] {
+        token_.assert_held();
+        return std::find_if(reads_waiting_.begin(), reads_waiting_.end(), of_link);
+    };
+    for (auto it = first(); it != reads_waiting_.end(); it = first()) {
         const LongRead::What never_begun = *it;
         reads_waiting_.erase(it);
         sink_->on_read_end(never_begun.peer, never_begun.cookie, Status::kPeerDown);   // its owner may begin another one

@@ -127,7 +127,7 @@ private:
 
     // ---- long messages that are read pass by pass (long_read.cc) ----
     [[nodiscard]] LongRead* free_read() noexcept LINNET_REQUIRES(token_);
-    static void start_read(LongRead& read, const LongRead::What& what) noexcept;
+    void start_read(LongRead& read, const LongRead::What& what) noexcept LINNET_REQUIRES(token_);
     unsigned go_on_reading() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool go_on(LongRead& read, Link& link) noexcept LINNET_REQUIRES(token_);
     void end_read(LongRead& read, Status status) noexcept LINNET_REQUIRES(token_);
