@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // A client like a libfabric provider: addresses, unknown senders, a descriptor to wait on, any ignore mask.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -307,16 +311,34 @@ TEST(ProviderLikeClient, OwnNodeAndServiceReachOneself)
     }
 }
 
+// Has a port, so that no other program's endpoint gets it, and does not listen there.
+class PortWithoutListener {
+public:
+    explicit PortWithoutListener(const std::string& node)
+    {
+        at_.sin_family = AF_INET;
+        EXPECT_EQ(::inet_pton(AF_INET, node.c_str(), &at_.sin_addr), 1);
+        socklen_t bytes = sizeof at_;
+        EXPECT_EQ(::bind(socket_, reinterpret_cast<const sockaddr*>(&at_), sizeof at_), 0);
+        EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&at_), &bytes), 0);
+    }
+    ~PortWithoutListener() { ::close(socket_); }
+    PortWithoutListener(const PortWithoutListener&) = delete;
+    PortWithoutListener& operator=(const PortWithoutListener&) = delete;
+    [[nodiscard]] unsigned port() const { return ntohs(at_.sin_port); }
+
+private:
+    int socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in at_{};
+};
+
 TEST(ProviderLikeClient, AddressWhereNobodyListensEndsInAnErrorThatNamesIt)
 {
     Endpoint a{{{"connect_timeout", "500ms"}}};
     a.expect_complaints();
-    std::string node;
-    std::string service;
-    {
-        Endpoint gone;
-        std::tie(node, service) = node_and_service(gone);
-    }
+    const std::string node = node_and_service(a).first;
+    const PortWithoutListener nobody{node};
+    const std::string service = std::to_string(nobody.port());
     linnet_peer_t p = 0;
     ASSERT_EQ(linnet_peer_add_address(a.context(), node.c_str(), service.c_str(), &p), LINNET_OK);
     const auto out = pattern(100000);
