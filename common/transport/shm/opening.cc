@@ -95,10 +95,10 @@ void ShmTransport::choose_reading()
     const std::size_t choice = settings_.choice(SettingId::kShmPull);
     if (choice == kAuto) {
         const ReadingCost cost = measure_reading();
-        reading_pays_ = reading_pays(cost);
+        choice_.begin(cost);
         LINNET_LOG(log_, kDebug, "shm: 64 KiB take %lld ns to read out of a process, %lld ns to copy: long messages are %s",
                    static_cast<long long>(cost.read.count()), static_cast<long long>(cost.copy.count()),
-                   reading_pays_ ? "read" : "copied by both sides while both are there");
+                   choice_.pays() ? "read" : "copied by both sides while both are there, until copies into rings say otherwise");
     }
     pulls_.store(choice != kOff, std::memory_order_relaxed);
 }

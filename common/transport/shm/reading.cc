@@ -36,4 +36,39 @@ ReadingCost measure_reading()
     return least;
 }
 
+void ReadingChoice::begin(const ReadingCost& cost) noexcept
+{
+    const bool pays = reading_pays(cost);
+    cost_ = cost;
+    learns_ = !pays && cost.read > Nanos{0};
+    pays_.store(pays, std::memory_order_relaxed);
+}
+
+void ReadingChoice::wrote(std::size_t bytes, Nanos took) noexcept
+{
+    const Nanos::rep sample = took.count() * static_cast<Nanos::rep>(kReadingSample) / static_cast<Nanos::rep>(bytes);
+    const Nanos::rep least = std::min(least_.load(std::memory_order_relaxed), sample);
+    const std::uint32_t samples = samples_.load(std::memory_order_relaxed) + 1;
+    if (samples < kSamples) {
+        least_.store(least, std::memory_order_relaxed);
+        samples_.store(samples, std::memory_order_relaxed);
+        return;
+    }
+    least_.store(Nanos::max().count(), std::memory_order_relaxed);
+    samples_.store(0, std::memory_order_relaxed);
+    pays_.store(reading_pays({cost_.read, Nanos{least}}), std::memory_order_relaxed);
+}
+
+void ReadingChoice::chosen() noexcept
+{
+    if (!learns_) {
+        return;
+    }
+    const std::uint32_t read = read_.load(std::memory_order_relaxed) + 1;
+    read_.store(read < kAskAgain ? read : 0, std::memory_order_relaxed);
+    if (read == kAskAgain) {
+        pays_.store(false, std::memory_order_relaxed);
+    }
+}
+
 }   // namespace linnet::shm

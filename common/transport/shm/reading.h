@@ -4,7 +4,9 @@
 // both sides. It depends on the processor and the kernel, by factors, so it is measured.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/clock.h"
 
@@ -23,5 +25,36 @@ struct ReadingCost {
 
 // Some 50 to 100 us of the calling thread, with memory of this process. Throws std::bad_alloc.
 [[nodiscard]] ReadingCost measure_reading();
+
+// Which it is, in use. What measure_reading() says of a copy is its best, with both ends in one processor's cache; between two processors the lines of a
+// ring have to cross, which some do as fast and others in four times that. So who writes long messages into rings tells what it took, and that is believed
+// instead.
+//
+// Threads: any. The words are relaxed: they are hints of which each is right by itself, and a sample that two threads lose to each other is of no account.
+class ReadingChoice {
+public:
+    // Copies of at least so much say what copying takes.
+    static constexpr std::size_t kSampleMin = 8 * 1024;
+
+    // Before anybody uses it. Where reading pays already there is nothing to learn: a ring is never faster than the cache.
+    void begin(const ReadingCost& cost) noexcept;
+    [[nodiscard]] bool pays() const noexcept { return pays_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool learns() const noexcept { return learns_; }
+    // So many bytes were written into a ring. A few of these decide together, by the best: what a processor that was taken away adds says nothing.
+    void wrote(std::size_t bytes, Nanos took) noexcept;
+    // A message will be read, because that pays. Nobody writes then, so after many the question is asked again.
+    void chosen() noexcept;
+
+private:
+    static constexpr std::uint32_t kSamples = 32;   // more than the pages of a ring that is new
+    static constexpr std::uint32_t kAskAgain = 4096;
+
+    ReadingCost cost_;   // constant after begin(), as is
+    bool learns_{false};
+    std::atomic<bool> pays_{true};
+    std::atomic<std::uint32_t> samples_{0};
+    std::atomic<std::uint32_t> read_{0};
+    std::atomic<Nanos::rep> least_{Nanos::max().count()};   // of these samples, for kReadingSample bytes
+};
 
 }   // namespace linnet::shm

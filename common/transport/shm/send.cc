@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sys/system_clock.h"
 #include "transport/shm/shm_transport.h"
 
 namespace linnet::shm {
@@ -58,7 +59,12 @@ void ShmTransport::broke(Tx& tx) noexcept
 RingWriter::Put ShmTransport::put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
                                           std::span<const std::byte> data) noexcept
 {
+    const bool sample = data.size() >= ReadingChoice::kSampleMin && choice_.learns();
+    const TimePoint begun = sample ? monotonic_now() : TimePoint{};
     Put put = tx.ring.put(kind, head, tail, data);
+    if (sample && put == Put::kDone) {
+        choice_.wrote(data.size(), monotonic_now() - begun);
+    }
     if (put == Put::kFull) {
         if (!tx.waiting) {
             tx.waiting = true;
@@ -218,7 +224,7 @@ Status ShmTransport::offer_pull(Tx& tx, const wire::BulkHead& head, std::span<co
 
 bool ShmTransport::offer(LinkId id, std::size_t bytes, bool alone) noexcept
 {
-    if (!alone && !reading_pays_) {
+    if (!alone && !choice_.pays()) {
         return false;
     }
     Link* const link = links_.slot_of(id);
@@ -229,6 +235,7 @@ bool ShmTransport::offer(LinkId id, std::size_t bytes, bool alone) noexcept
     const bool can = link->tx.id == id && !link->tx.broken && link->tx.peer_pulls;
     if (can) {
         link->tx.count(bytes);
+        choice_.chosen();
     }
     return can;
 }
@@ -248,7 +255,8 @@ Status ShmTransport::send_bulk(LinkId id, const wire::BulkHead& head, std::span<
         tx.notify = true;
         return Status::kAgain;
     }
-    if (tx.peer_pulls && reading_pays_ && payload.size() >= kPullMin) {
+    if (tx.peer_pulls && choice_.pays() && payload.size() >= kPullMin) {
+        choice_.chosen();
         return offer_pull(tx, head, payload, cookie);
     }
     const Written written = write_packet(tx, std::as_bytes(std::span{&head, 1}), payload);

@@ -34,6 +34,7 @@
 #include "sys/unix_socket.h"
 #include "transport/shm/link.h"
 #include "transport/shm/long_read.h"
+#include "transport/shm/reading.h"
 #include "transport/transport.h"
 
 namespace linnet::shm {
@@ -172,7 +173,7 @@ private:
     std::vector<InetAddress> addresses_;   // of this host, here
     Nanos connect_timeout_{};
     std::atomic<bool> pulls_{false};       // we may try to read others' memory
-    bool reading_pays_{true};              // a message is better read by its receiver than copied by both, even where both are there
+    ReadingChoice choice_;                 // a message is better read by its receiver than copied by both, even where both are there; any thread
 
     LinkTable<Link, Fd, BellPage::kBells / 64> links_;   // a slot's number is its bell
 
