@@ -2,9 +2,10 @@
 // Copyright (c) 2026 the Linnet authors
 // FI_FENCE: what an endpoint holds back.
 //
-// What it is     A fenced operation begins when all that went before it to the same peer has completed, and what is posted after it to that peer begins
-//                after it. The core knows the first of these (LINNET_ERR_AGAIN); until then both wait here, in the order of the calls, per peer.
-//                They are tried again when one joins them, and whenever somebody makes the endpoint progress: completions come only there.
+// What it is     A fenced operation begins when all that went before it to the same peer has completed, for the application too, and what is
+//                posted after it to that peer begins after it. The core knows the first of these (LINNET_ERR_AGAIN); until then both wait here, in the
+//                order of the calls, per peer. They are tried again when one joins them, and whenever somebody makes the endpoint
+//                progress: completions come only there.
 // Owner          An Endpoint. What still waits when it closes is dropped, as all else that is under way.
 // Threads        Any. Lock order: lock_ > what linnet.h, queues and counters lock.
 // Blocking       Nothing.
@@ -42,7 +43,7 @@ public:
     Fence& operator=(const Fence&) = delete;
 
     // Anything is held back; else an operation need not ask join().
-    [[nodiscard]] bool holds() const noexcept { return held_.load(std::memory_order_acquire) != 0; }
+    [[nodiscard]] bool holds() const noexcept { return held_.load(std::memory_order_seq_cst) != 0; }
     // One that could begin lacks something of which no wake-up tells: who wants to sleep tries again.
     [[nodiscard]] bool stuck() const noexcept { return stuck_.load(std::memory_order_seq_cst); }
     // Behind those to the same peer; nullopt: there are none.

@@ -68,7 +68,7 @@ LINNET_API linnet_status_t linnet_remote_register(linnet_context_t* ctx, linnet_
 
 enum {
     LINNET_RMA_IMMEDIATE = 1u << 3,   /* writes: the peer's program gets the immediate */
-    LINNET_RMA_FENCE = 1u << 4        /* start only when all sends, writes and reads towards this peer are over */
+    LINNET_RMA_FENCE = 1u << 4        /* start only when all sends, writes and reads towards this peer are over, and `done` of each has returned */
 };
 
 typedef struct linnet_rma {

@@ -352,7 +352,11 @@ void Context::run(proto::Completion& c) noexcept
 {
     if (c.completion_kind == proto::Completion::Kind::kRequest) [[likely]] {
         auto& r = static_cast<proto::Request&>(c);
+        proto::Peer* const open_to = r.opened_to();
         r.done(r);
+        if (open_to != nullptr) {
+            open_to->open_operations.fetch_sub(1, std::memory_order_seq_cst);
+        }
     } else {
         run_event(c);
     }

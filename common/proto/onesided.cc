@@ -25,7 +25,7 @@ Status Proto::may_start(Peer& peer, const RemoteArgs& args) noexcept
     if (const Status down = peer.down_reason(); down != Status::kOk) {
         return down;
     }
-    if (args.fence && peer.open_operations != 0) {
+    if (args.fence && peer.open_operations.load(std::memory_order_seq_cst) != 0) {
         return Status::kAgain;
     }
     return peer.open_one_sided >= wire::kMaxOneSided ? Status::kNoResource : Status::kOk;
@@ -147,7 +147,7 @@ void Proto::await_reply(Peer& peer, RecvRequest& r) noexcept
 {
     peer.active_recvs.push_back(r);
     engine_.work_opened();
-    ++peer.open_operations;
+    peer.open_operations.fetch_add(1, std::memory_order_relaxed);
     ++peer.open_one_sided;
     SendTally::add(peer.sent.one_sided);
 }

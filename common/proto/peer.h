@@ -111,7 +111,9 @@ public:
     std::uint32_t eager_used LINNET_GUARDED_BY(lock) = 0;         // bytes charged against credit_limit(), modulo 2^32
     IntrusiveList<SendRequest> open_sends LINNET_GUARDED_BY(lock);    // every incomplete send
     IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
-    std::uint32_t open_operations LINNET_GUARDED_BY(lock) = 0;    // sends, writes, reads of the host's that are not over
+    // Sends, writes, reads of the host's that are not over. More under lock; less when the host has been told of the end, by whichever thread does so, so that
+    // what a fence lets go never ends, for the host, before what it waited for.
+    std::atomic<std::uint32_t> open_operations{0};
     bool connected LINNET_GUARDED_BY(lock) = false;               // counted by the progress engine
     bool said_goodbye LINNET_GUARDED_BY(lock) = false;            // the protocol sends no more of its own
     std::uint32_t open_one_sided LINNET_GUARDED_BY(lock) = 0;     // of these the writes and reads

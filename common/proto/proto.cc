@@ -201,7 +201,7 @@ void Proto::open(SendRequest& r, Peer& peer) noexcept
 {
     r.peer = &peer;
     peer.open_sends.push_back(r);
-    ++peer.open_operations;
+    peer.open_operations.fetch_add(1, std::memory_order_relaxed);
     engine_.work_opened();
 }
 
@@ -217,7 +217,6 @@ void Proto::finish_send(Peer& peer, SendRequest& r, Status status) noexcept
     if (r.kind == Request::Kind::kServedRead) {
         --peer.served;
     } else {
-        --peer.open_operations;
         peer.open_one_sided -= r.one_sided ? 1 : 0;
     }
     if (r.slot != 0) {

@@ -162,7 +162,6 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
         --peer.served;
         layer_->message_sent(peer, 0);
     } else if (r.one_sided) {
-        --peer.open_operations;
         --peer.open_one_sided;
     }
     if (peer.down_reason() == Status::kOk && r.send_slot != 0) {   // 0: a read that its reply ended

@@ -54,6 +54,9 @@ struct Request : Completion {
     DoneFn done{nullptr};             // its last touch: ends the request's life
     void (*host_done)(){nullptr};     // these two are capi's
     void* done_arg{nullptr};
+
+    // Of a completed one: the peer towards which the host's operation was open; null: none was.
+    [[nodiscard]] Peer* opened_to() const noexcept;
 };
 
 // Who owns a TxMessage, in TxMessage::kind.
@@ -131,6 +134,15 @@ public:
 protected:
     explicit RecvRequest(Kind k) noexcept : Request{k} {}
 };
+
+inline Peer* Request::opened_to() const noexcept
+{
+    if (kind == Kind::kSend) {
+        return static_cast<const SendRequest*>(this)->peer;
+    }
+    const auto* const r = static_cast<const RecvRequest*>(this);
+    return r->one_sided ? r->peer : nullptr;
+}
 
 // What a peer reads of a memory region by bulk packets.
 class ServedRead final : public SendRequest {

@@ -25,7 +25,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     if (const Status down = peer.down_reason(); down != Status::kOk) {
         return down;
     }
-    if (args.fence && peer.open_operations != 0) {
+    if (args.fence && peer.open_operations.load(std::memory_order_seq_cst) != 0) {
         return Status::kAgain;
     }
     layer_->message_sent(peer, r.data.length);

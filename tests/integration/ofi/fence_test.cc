@@ -85,6 +85,27 @@ TEST(Fence, WhatIsBehindItSeesAllThatWentBefore)
     });
 }
 
+// What was before it has come to its end, of which the program has not been told when it posts what is fenced.
+TEST(LinnetFence, WhatIsBehindItEndsAfterwardsThoughItEndsAtOnce)
+{
+    two_processes(owner, [](Friend& other) {
+        Node n{fenced()};
+        n.connect(other);
+        const Where there{other.hear()};
+        for (int round = 0; round < 5; ++round) {
+            char byte = 1;
+            n.post([&] { return fi_write(n.ep, &byte, 1, nullptr, n.peer, there.at(0), there.key, nullptr); });
+            std::this_thread::sleep_for(100ms);
+            const iovec iov{&byte, 1};
+            const fi_msg_tagged m{&iov, nullptr, 1, n.peer, 1, 0, nullptr, 0};
+            n.post([&] { return fi_tsendmsg(n.ep, &m, FI_COMPLETION | FI_FENCE); });
+            EXPECT_EQ(n.next(n.tx).flags & FI_WRITE, FI_WRITE) << round;
+            EXPECT_EQ(n.next(n.tx).flags & FI_WRITE, 0u) << round;
+        }
+        other.meet();
+    });
+}
+
 // ---- a peer that is stopped completes nothing: the fence stays closed until it goes on ----
 
 // The second side, which the first has stopped; it goes on in the end, whatever happens.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "capi/linnet_rma.h"
 #include "integration/waist/waist.h"
@@ -324,6 +325,32 @@ TEST_F(OneSided, FenceWaitsForWhatWasStartedBefore)
     }
     ASSERT_TRUE(drive({&a}, [&] { return fenced.complete() && first.complete(); }));
     EXPECT_EQ(last, out.back());
+}
+
+// What a fence lets go may end at once, so that the host would hear of that first.
+TEST_F(OneSided, FenceWaitsUntilTheHostHasBeenToldOfTheEndOfWhatWasBefore)
+{
+    Memory<unsigned char> memory(64);
+    open(memory.theirs(), memory.size());
+    const Bytes out = pattern(8);
+    ASSERT_EQ(run(true, contiguous(out.data(), 8), 8), LINNET_OK);   // they are connected
+    Op first;
+    ASSERT_EQ(start(first, true, contiguous(out.data(), out.size()), 0), LINNET_IN_PROGRESS);
+    const auto end = std::chrono::steady_clock::now() + 300ms;   // the event threads do all else
+    linnet_send_t s{};
+    s.peer = to_b;
+    s.flags = LINNET_SEND_FENCE;
+    linnet_request_t fenced;
+    linnet_status_t status = LINNET_ERR_AGAIN;
+    while (status == LINNET_ERR_AGAIN && std::chrono::steady_clock::now() < end) {
+        status = linnet_tag_send(a.context(), &s, &fenced);
+        std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_EQ(status, LINNET_ERR_AGAIN);
+    EXPECT_FALSE(first.complete());
+    EXPECT_TRUE(std::equal(out.begin(), out.end(), memory.begin()));
+    ASSERT_TRUE(drive({&a}, [&] { return first.complete(); }));
+    EXPECT_EQ(linnet_tag_send(a.context(), &s, &fenced), LINNET_OK);
 }
 
 TEST_F(OneSided, ReachesTheProcessItself)
