@@ -300,11 +300,11 @@ void Domain::unwatch(std::uint64_t key) noexcept
     watched_.erase(key);
 }
 
-void Domain::note_writes(std::uint64_t key, std::uint32_t writes) noexcept
+void Domain::note_changes(std::uint64_t key, std::uint32_t times) noexcept
 {
     const std::lock_guard guard{watch_lock_};
     const auto at = watched_.find(key);
-    for (std::uint32_t i = 0; at != watched_.end() && i < writes; ++i) {
+    for (std::uint32_t i = 0; at != watched_.end() && i < times; ++i) {
         at->second->count(true);
     }
 }

@@ -62,8 +62,8 @@ public:
     // The counter of a region.
     void watch(std::uint64_t key, Counter& counter);
     void unwatch(std::uint64_t key) noexcept;
-    // Peers wrote to the region with this key. The caller runs completions, and may hold the sources of a Waitable.
-    void note_writes(std::uint64_t key, std::uint32_t writes) noexcept;
+    // Peers changed the region with this key, so many times. The caller runs completions, and may hold the sources of a Waitable.
+    void note_changes(std::uint64_t key, std::uint32_t times) noexcept;
     [[nodiscard]] std::mutex& regions_lock() noexcept { return regions_lock_; }
     std::atomic<unsigned> users{0};
 

@@ -101,8 +101,8 @@ void Endpoint::remote(const linnet_remote_t& what) noexcept
     if ((what.flags & LINNET_SEND_IMMEDIATE) == 0) {
         count(kCountRemoteRead, true, what.reads);
         count(kCountRemoteWrite, true, what.writes);
-        if (what.writes != 0) {
-            domain_.note_writes(reinterpret_cast<std::uintptr_t>(what.region_arg), what.writes);
+        if (what.changes != 0) {
+            domain_.note_changes(reinterpret_cast<std::uintptr_t>(what.region_arg), what.changes);
         }
         return;
     }

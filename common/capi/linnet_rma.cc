@@ -50,6 +50,7 @@ void tell_host(void* arg, const core::RemoteNews& news) noexcept
     what.peer = news.from;
     what.reads = news.reads;
     what.writes = news.writes;
+    what.changes = news.changes;
     what.flags = news.has_immediate ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0;
     what.immediate = news.immediate;
     what.length = news.length;

@@ -49,8 +49,9 @@ LINNET_API linnet_status_t linnet_region_close(linnet_context_t* ctx, linnet_reg
 /* ---- what peers did ---- */
 typedef struct linnet_remote {
     linnet_peer_t peer;      /* of an immediate, or LINNET_PEER_UNKNOWN */
-    uint32_t reads;          /* notices: since the last one */
+    uint32_t reads;          /* notices: since the last one; atomic operations that bring something back among them */
     uint32_t writes;
+    uint32_t changes;        /* of both, those that may have changed a byte */
     uint32_t flags;          /* LINNET_SEND_IMMEDIATE: a write brought one; else a notice */
     uint64_t immediate;
     uint64_t length;         /* of that write; its bytes are in place */

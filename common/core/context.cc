@@ -384,6 +384,7 @@ void Context::run_event(proto::Completion& c) noexcept
                 RemoteNews news;
                 news.reads = n.reads;
                 news.writes = n.writes;
+                news.changes = n.changes;
                 news.region_arg = n.arg;
                 tell_remote(news);
             }

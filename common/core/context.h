@@ -51,6 +51,7 @@ struct RemoteNews {
     std::uint32_t from{kNoPeer.value - 1};   // of an immediate, when the host knows the peer
     std::uint32_t reads{0};                  // notices
     std::uint32_t writes{0};
+    std::uint32_t changes{0};
     bool has_immediate{false};
     std::uint64_t immediate{0};
     std::uint64_t length{0};

@@ -133,7 +133,7 @@ void Proto::arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<con
         }
     }
     if (place.status == Status::kOk) {
-        note_access(h.key.get(), place.number, replies ? Access::kRead : Access::kWrite);
+        note_access(h.key.get(), place.number, access_of(kind));
     }
 }
 

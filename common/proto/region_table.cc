@@ -71,7 +71,8 @@ Region* RegionTable::note(std::uint64_t key, std::uint64_t number, Access access
     }
     Region& r = *at->second;
     r.reads += access != Access::kWrite ? 1 : 0;
-    r.writes += access != Access::kRead ? 1 : 0;
+    r.writes += access == Access::kWrite ? 1 : 0;
+    r.changes += access != Access::kRead ? 1 : 0;
     if (r.queued) {
         return nullptr;
     }
@@ -82,8 +83,8 @@ Region* RegionTable::note(std::uint64_t key, std::uint64_t number, Access access
 RegionTable::Notice RegionTable::take(Region& region) noexcept
 {
     SpinLockGuard guard{lock_};
-    const Notice n{region.spec.arg, region.reads, region.writes, region.closed};
-    region.reads = region.writes = 0;
+    const Notice n{region.spec.arg, region.reads, region.writes, region.changes, region.closed};
+    region.reads = region.writes = region.changes = 0;
     region.queued = false;
     if (region.closed) {
         delete &region;

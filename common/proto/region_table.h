@@ -36,8 +36,9 @@ struct Region final : Completion {
     explicit Region(const RegionSpec& s, std::uint64_t n) noexcept : Completion{Kind::kRegion}, spec{s}, number{n} {}
     const RegionSpec spec;
     const std::uint64_t number;  // no two regions of a table have the same
-    std::uint32_t reads{0};      // since the host took the last notice
-    std::uint32_t writes{0};
+    std::uint32_t reads{0};      // since the host took the last notice; atomic operations that bring back what was there among them
+    std::uint32_t writes{0};     // all else
+    std::uint32_t changes{0};    // writes, and of the reads those that may change what was there
     bool queued{false};          // in the list of completions
     bool closed{false};          // freed when it leaves that
 };
@@ -54,6 +55,7 @@ public:
         void* arg;
         std::uint32_t reads;
         std::uint32_t writes;
+        std::uint32_t changes;
         bool closed;
     };
 
@@ -62,7 +64,7 @@ public:
     void close(Region& region) noexcept;
     // The place of `length` bytes at `address`. Nothing may be done with no bytes, whatever the key: then `at` is null.
     [[nodiscard]] Place find(std::uint64_t key, std::uint64_t address, std::uint64_t length, Access access) noexcept;
-    // A peer read or wrote. The region, if it shall go into the list of completions now.
+    // A peer read or wrote, or did both at once. The region, if it shall go into the list of completions now.
     [[nodiscard]] Region* note(std::uint64_t key, std::uint64_t number, Access access) noexcept;
     // It left the list. What was counted; frees the record of a closed one.
     Notice take(Region& region) noexcept;

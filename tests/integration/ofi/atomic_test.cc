@@ -87,6 +87,55 @@ TEST(Atomics, BaseFetchAndCompare)
         });
 }
 
+// fi_endpoint(3): what fetches or compares is a read for the endpoint. fi_mr(3): what modifies it is an event of the region, whatever it brings back.
+TEST(LinnetAtomics, WhatFetchesIsAReadForTheEndpointAndAChangeOfTheRegion)
+{
+    Options o = atomics();
+    o.caps |= FI_RMA_EVENT;
+    o.remote_counters = true;
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            Region r{n, 64, FI_REMOTE_READ | FI_REMOTE_WRITE};
+            fid_cntr* of_region = nullptr;
+            ASSERT_EQ(fi_cntr_open(n.domain, nullptr, &of_region, nullptr), 0);
+            EXPECT_EQ(fi_mr_bind(r.mr, &of_region->fid, FI_REMOTE_WRITE), 0);
+            n.connect(other);
+            other.tell(r.where());
+            other.meet();
+            EXPECT_EQ(fi_cntr_wait(n.remote_read, 4, 10000), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_written, 1, 10000), 0);
+            EXPECT_EQ(fi_cntr_read(n.remote_read), 4u);
+            EXPECT_EQ(fi_cntr_read(n.remote_written), 1u);
+            EXPECT_EQ(fi_cntr_read(of_region), 4u) << "one reads only";
+            r.close();
+            EXPECT_EQ(fi_close(&of_region->fid), 0);
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            const Where there{other.hear()};
+            std::uint64_t one = 1;
+            std::uint64_t was = 0;
+            const auto fetch = [&](fi_op op) {
+                n.post([&] { return fi_fetch_atomic(n.ep, &one, 1, nullptr, &was, nullptr, n.peer, there.at(0), there.key, FI_UINT64, op, nullptr); });
+            };
+            n.post([&] { return fi_atomic(n.ep, &one, 1, nullptr, n.peer, there.at(0), there.key, FI_UINT64, FI_SUM, nullptr); });
+            fetch(FI_SUM);
+            fetch(FI_ATOMIC_WRITE);
+            fetch(FI_ATOMIC_READ);
+            n.post([&] {
+                return fi_compare_atomic(n.ep, &one, 1, nullptr, &one, nullptr, &was, nullptr, n.peer, there.at(0), there.key, FI_UINT64, FI_CSWAP, nullptr);
+            });
+            for (int i = 0; i < 5; ++i) {
+                static_cast<void>(n.next(n.tx));
+            }
+            other.meet();
+            other.meet();
+        });
+}
+
 TEST(Atomics, VectorsAndMessages)
 {
     with_numbers(atomics(), [](Node& n, const Where& there) {
