@@ -3,7 +3,10 @@
 // Address vectors.
 #include "av.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
@@ -16,7 +19,7 @@ namespace linnet::ofi {
 namespace {
 constexpr std::size_t kReserved = 65536;   // `count` is what the application expects; more than this is believed when it comes
 
-// "host10" + 1 = "host11", "10.1.0.9" + 1 = "10.1.0.10": the number at the end of a node or service.
+// "host10" + 1 = "host11": the number at the end of a node or service.
 std::optional<std::string> advanced(const std::string& text, std::size_t by)
 {
     if (by == 0) {
@@ -32,6 +35,25 @@ std::optional<std::string> advanced(const std::string& text, std::size_t by)
         number.insert(0, width - number.size(), '0');
     }
     return text.substr(0, begin) + number;
+}
+
+// "10.1.0.255" + 1 = "10.1.1.0", "fd00::9" + 1 = "fd00::a"; what is no address is a name. nullopt: past the last one.
+std::optional<std::string> advanced_node(const std::string& text, std::size_t by)
+{
+    std::array<unsigned char, 16> raw{};
+    const bool four = ::inet_pton(AF_INET, text.c_str(), raw.data()) == 1;
+    if (!four && ::inet_pton(AF_INET6, text.c_str(), raw.data()) != 1) {
+        return advanced(text, by);
+    }
+    std::size_t more = by;
+    for (std::size_t i = four ? 4 : 16; i-- > 0;) {   // the least is last
+        more += raw[i];
+        raw[i] = static_cast<unsigned char>(more & 0xff);
+        more >>= 8;
+    }
+    char to[INET6_ADDRSTRLEN] = "";
+    ::inet_ntop(four ? AF_INET : AF_INET6, raw.data(), to, sizeof to);
+    return more == 0 ? std::optional<std::string>{to} : std::nullopt;
 }
 }   // namespace
 
@@ -245,7 +267,7 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
         Insertion in{out, flags, context};
         for (std::size_t n = 0; n < nodes; ++n) {
             for (std::size_t s = 0; s < services; ++s) {
-                const auto at = advanced(node, n);
+                const auto at = advanced_node(node, n);
                 const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
                 const bool good = at && (service == nullptr || port);
                 av.put(in, good ? Address::resolve(at->c_str(), service == nullptr ? nullptr : port->c_str(), false, false) : std::nullopt);

@@ -388,6 +388,53 @@ TEST(LinnetAddressVector, DuplicatesAreTwoAddressesOfOnePeer)
     two_processes([&](Friend& f) { side(f, true); }, [&](Friend& f) { side(f, false); });
 }
 
+// What is at these places, as text; "" where nothing is.
+std::vector<std::string> texts(fid_av* av, const std::vector<fi_addr_t>& places)
+{
+    std::vector<std::string> all;
+    for (const fi_addr_t at : places) {
+        sockaddr_in6 raw{};
+        char text[128] = "";
+        std::size_t bytes = sizeof raw;
+        if (fi_av_lookup(av, at, &raw, &bytes) == 0) {
+            bytes = sizeof text;
+            EXPECT_EQ(fi_av_straddr(av, &raw, text, &bytes), text);
+        }
+        all.emplace_back(text);
+    }
+    return all;
+}
+
+// Nodes are counted as addresses, whatever their text looks like; all services of one come before the next node.
+TEST(LinnetAddressVector, SymmetricInsertionCountsNodesAndServices)
+{
+    using Texts = std::vector<std::string>;
+    alone([] {
+        for (const bool six : {false, true}) {
+            Options o;
+            o.addr_format = six ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+            Node n{o};
+            fi_av_attr attr{};
+            fid_av* av = nullptr;
+            ASSERT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), 0);
+            std::vector<fi_addr_t> places(4);
+            if (six) {
+                EXPECT_EQ(fi_av_insertsym(av, "fd00::9", 2, "5009", 2, places.data(), 0, nullptr), 4);
+                EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in6://[fd00::9]:5009", "fi_sockaddr_in6://[fd00::9]:5010", "fi_sockaddr_in6://[fd00::a]:5009",
+                                                    "fi_sockaddr_in6://[fd00::a]:5010"}));
+            } else {
+                EXPECT_EQ(fi_av_insertsym(av, "10.1.0.255", 2, "5009", 2, places.data(), 0, nullptr), 4);
+                EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in://10.1.0.255:5009", "fi_sockaddr_in://10.1.0.255:5010", "fi_sockaddr_in://10.1.1.0:5009",
+                                                    "fi_sockaddr_in://10.1.1.0:5010"}));
+                places.resize(2);
+                EXPECT_EQ(fi_av_insertsym(av, "255.255.255.255", 2, "5009", 1, places.data(), 0, nullptr), 1);
+                EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in://255.255.255.255:5009", ""})) << "there is none behind the last";
+            }
+            EXPECT_EQ(fi_close(&av->fid), 0);
+        }
+    });
+}
+
 TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
 {
     alone([] {
