@@ -77,6 +77,15 @@ class ProgramTest(unittest.TestCase):
         self.assertGreater(busy, 0)
         self.assertLess(busy, 4 * 1000 / rows[("one-way", 1048576)])  # two threads that poll; medians of parts need not add up to the whole
 
+    def test_lost_tells_windows_and_what_is_above(self):
+        rows, _ = self.rows("lost", "--seconds", "1")
+        self.assertLess(0, rows[("lone frame", 1)])
+        self.assertLess(rows[("lone frame", 1)], rows[("window", 64)])
+        for what, x in (("window", 64), ("lone frame", 1)):
+            median, tenth = (rows[(f"{text}, {what}", x)] for text in ("a lost frame in it costs", "and one in ten of them"))
+            self.assertLessEqual(0, median)
+            self.assertLessEqual(median, tenth)
+
     def test_incast_from_three_ranks(self):
         rows, _ = self.rows("incast", "--sizes", "16K,1M", ranks=4)
         self.assertEqual({metric for metric, _ in rows}, {"incast", "longest stall"})

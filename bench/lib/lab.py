@@ -10,7 +10,7 @@ import subprocess
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tests" / "lab" / "lab"
 FLAGS = ("v6", "segment", "checksums")  # options of "lab up" without a value
-FAULTS = ("loss", "duplicate", "corrupt", "delay", "reorder")   # of what each host receives: options of "lab fault"
+FAULTS = ("loss", "duplicate", "corrupt", "every", "delay", "reorder")   # of what each host receives: options of "lab fault"
 
 
 class LabError(RuntimeError):

@@ -77,6 +77,8 @@ MEASUREMENTS = {m.name: m for m in (
     Measurement("incast-7", "7 hosts send to one, likewise", "incast", ("--port-mbs", "117"),
                 lab={"hosts": "8", "topology": "switch", "rate": "1gbit", "port-buffer": "128k", "burst": "16k"}, pin=False, seconds=3,
                 main=("incast",), peers=("btl_tcp", "linnet-udp", "linnet-eth")),
+    Measurement("lost", "what one lost frame costs a window of 64 frames, and a lone one (lab fault --every 211)", "lost",
+                lab={"hosts": "2", "segment": "", "every": "211"}, peers=("btl_tcp", "linnet-udp", "linnet-eth"), seconds=4),
     Measurement("rma-write", "libfabric without MPI: fi_write, until it is there", "", ("--mode", "write"), raw=("raw_fabric",), peers=("fi_tcp", "fi_linnet")),
     Measurement("rma-window", "the same, windows of up to 64 writes (4 MB): bandwidth", "", ("--mode", "write-window"), raw=("raw_fabric",),
                 peers=("fi_tcp", "fi_linnet")),

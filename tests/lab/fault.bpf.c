@@ -4,6 +4,8 @@
 //
 // Attached by "lab fault" with tc(8) as a direct-action classifier; compiled for each use, its settings being constants:
 //   LOSS, DUPLICATE, CORRUPT   probability times 2^32
+//   EVERY                      of so many frames the last is lost; 0: none
+//   ONLY                       the frame of this number is lost, from 1 on; 0: none
 //   SEED                       of the draws
 //   ETHERTYPE                  frames concerned, host byte order; 0 is all
 //   TAP                        interface index of the relay's tap; 0 is no delay
@@ -95,7 +97,7 @@ int fault(struct __sk_buff *skb)
     __u64 first = mix(SEED + (number + 1) * 0x9e3779b97f4a7c15ULL);
     __u64 second = mix(first);
 
-    if ((__u32)first < LOSS) {
+    if ((__u32)first < LOSS || (EVERY && (number + 1) % EVERY == 0) || (ONLY && number + 1 == ONLY)) {
         __sync_fetch_and_add(&total->dropped, 1);
         return TC_ACT_SHOT;
     }

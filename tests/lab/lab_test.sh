@@ -238,6 +238,17 @@ faults_have_the_rates_asked_for() {
     done
 }
 
+the_frames_that_are_lost_can_be_chosen() {
+    need clang bpftool
+    lab up -n $base-a || fail "up"
+    lab fault -n $base-a h1 --every 7 --ethertype 0x88b5 || fail "fault"
+    [ "$(field "$(send_frames 100 0)" distinct)" = 86 ] || fail "not every seventh is lost"
+    holds "$(faults h1 in)['dropped'] == 14"
+    lab fault -n $base-a h1 --only 5 --ethertype 0x88b5 || fail "fault"
+    [ "$(field "$(send_frames 100 0)" distinct)" = 99 ] || fail "not one is lost"
+    holds "$(faults h1 in)['dropped'] == 1"
+}
+
 a_seed_decides_which_frames_are_lost() {
     need clang bpftool
     local seed first
@@ -402,7 +413,7 @@ missing_privilege_is_explained() {
 wrong_use_is_explained() {
     local words
     for words in "up --hosts 0" "up --hosts 3 --topology veth" "up --topology veth --rate 1gbit" "fault h0" "exec h0" \
-                 "fault h0 --loss 2" "fault h0 --delay 3" "fault h0 --reorder 0.5" "mpirun" "nonsense" ""; do
+                 "fault h0 --loss 2" "fault h0 --every 0" "fault h0 --delay 3" "fault h0 --reorder 0.5" "mpirun" "nonsense" ""; do
         lab $words 2>"$scratch/err"
         [ $? = 2 ] || fail "lab $words: exit status"
         [ -s "$scratch/err" ] || fail "lab $words: no explanation"

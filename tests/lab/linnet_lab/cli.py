@@ -76,8 +76,8 @@ def command_mpirun(args):
 
 def command_fault(args):
     settings = {name: getattr(args, name) for name in
-                ("loss", "duplicate", "corrupt", "delay", "jitter", "reorder", "ethertype", "seed")}
-    wanted = any(settings[name] for name in ("loss", "duplicate", "corrupt", "delay"))
+                ("loss", "duplicate", "corrupt", "every", "only", "delay", "jitter", "reorder", "ethertype", "seed")}
+    wanted = any(settings[name] for name in ("loss", "duplicate", "corrupt", "every", "only", "delay"))
     if args.clear == wanted:
         raise LabError("say which faults, or --clear alone", EXIT_USAGE)
     if (args.jitter or args.reorder) and not args.delay:
@@ -147,6 +147,13 @@ def seed(text):
     return value
 
 
+def count(text):
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
+
+
 def split_at_dashes(argv):
     """What stands before the first lone -- and what after it."""
     if "--" not in argv:
@@ -212,6 +219,8 @@ def build_parser():
                         help="what the host receives, or sends (default: in; with --clear: both)")
     for name in ("loss", "duplicate", "corrupt"):
         faults.add_argument(f"--{name}", type=probability, default=0.0, metavar="P", help="probability for each frame")
+    faults.add_argument("--every", type=count, default=0, metavar="N", help="lose the N-th frame, the 2N-th, and so on")
+    faults.add_argument("--only", type=count, default=0, metavar="N", help="lose the N-th frame and no other")
     faults.add_argument("--delay", type=duration, default=0.0, metavar="TIME", help="such as 1ms, 200us, 0.5s")
     faults.add_argument("--jitter", type=duration, default=0.0, metavar="TIME",
                         help="the delay varies by as much to either side; the order stays")

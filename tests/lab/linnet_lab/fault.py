@@ -55,6 +55,7 @@ def own_seed(hook, settings):
 
 def compile_program(hook, settings, tap, source, object_file):
     constants = {name.upper(): f"{round(settings[name] * 2**32)}ULL" for name in PROBABILITIES}
+    constants |= {"EVERY": f"{settings['every']}ULL", "ONLY": f"{settings['only']}ULL"}
     constants |= {"SEED": f"{own_seed(hook, settings)}ULL", "ETHERTYPE": settings["ethertype"], "TAP": tap,
                   "PORT": interface_index(hook.namespace, hook.device), "INGRESS": int(hook.inward)}
     # The kernel's headers include asm/types.h, which Debian keeps in a folder of the machine's architecture.
