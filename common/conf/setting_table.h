@@ -25,7 +25,7 @@ enum class SettingId : std::uint8_t {
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
     kFrameCrc, kUdpPortMin, kUdpPortMax, kUdpQueue, kUdpSegment,
-    kEthType, kEthRing, kEthBypass,
+    kEthType, kEthRing, kEthListeners, kEthBypass,
     kDescriptorReserve, kExpectedPeers,
     kLogLevel, kStatsPage, kTraceEvents, kLabel,
     kCount
@@ -58,8 +58,8 @@ inline constexpr std::int64_t kUs = 1000, kMs = 1000 * kUs, kSec = 1000 * kMs, k
 // br0, vlan and macvlan interfaces, which are real networks. Interfaces that are down, or without an address, need no rule.
 inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTransports, "transports", SettingKind::kText, "auto", 0, 0, nullptr,
-     "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp and, with at most 8 "
-     "processes on the host, udp and, where it may, eth.", false},
+     "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp, where it may eth, "
+     "and with at most 8 processes on the host udp.", false},
     {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "measured", 0, 0, "order|measured",
      "Which of several transports carries what goes to a peer: the first that reaches it; or messages the one where they are expected to take the least "
      "time, and rendezvous data the one where it is measured to.", false},
@@ -148,6 +148,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "EtherType of raw Ethernet frames, the same on all hosts; 34997 (0x88B5) and 34998 are for local use.", true},
     {SettingId::kEthRing, "eth_ring", SettingKind::kInteger, "512", 64, 8192, nullptr,
      "Frames that the kernel keeps for us on each interface of raw Ethernet; each costs memory for the longest frame.", true},
+    {SettingId::kEthListeners, "eth_listeners", SettingKind::kInteger, "8", 0, 1024, nullptr,
+     "Processes of a host that may listen to raw Ethernet with transports=auto, each from its first link over it on, which takes a UDP datagram that no "
+     "filter drops; 0: all, from the start, whatever transports says.", true},
     {SettingId::kEthBypass, "eth_bypass", SettingKind::kBool, "off", 0, 0, nullptr,
      "Whether raw Ethernet frames pass by the queueing discipline of their interface, and so by its shaping.", true},
 

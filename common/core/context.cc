@@ -158,13 +158,14 @@ void Context::make_tasks()
     task_source_ = std::make_unique<TaskSource>(*tasks_, *engine_, clock_);
 }
 
-// Each frame that arrives at a host is looked at once for every process there that listens to raw Ethernet; and a job within one host needs none.
-bool Context::pays_to_open_behind() const noexcept
+// A job within one host needs none. Raw Ethernet costs those nothing that do not talk over it; UDP has sockets and buffers for each process.
+bool Context::pays_to_open_behind(const TransportRow& row) const noexcept
 {
     constexpr std::int64_t kMostOnHost = 8;
     const std::int64_t here = settings_.integer(SettingId::kLocalRanks);   // 0: not known
     const std::int64_t all = settings_.integer(SettingId::kExpectedPeers);
-    return here == 0 || (here <= kMostOnHost && (all == 0 || all > here));
+    const bool few = here <= kMostOnHost || row.automatic != TransportRow::Automatic::kBehindAtTheirPort;
+    return here == 0 || (few && (all == 0 || all > here));
 }
 
 Status Context::open_transport(const TransportRow& row, const TransportEnv& env, wire::EndpointName& self, bool automatic)
@@ -208,7 +209,7 @@ Status Context::open_transports()
         for (const TransportRow& row : transport_table()) {
             const bool goes_last = automatic && row.automatic == TransportRow::Automatic::kBehindAtTheirPort;
             const bool goes_behind = automatic && row.behind();
-            if (!transport_chosen(chosen, row) || goes_last != last || (goes_behind && !pays_to_open_behind())) {
+            if (!transport_chosen(chosen, row) || goes_last != last || (goes_behind && !pays_to_open_behind(row))) {
                 continue;
             }
             if (const Status s = open_transport(row, env, self, automatic); s != Status::kOk) {

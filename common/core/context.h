@@ -122,7 +122,7 @@ private:
     void make_tasks();
     Status open_transports();
     Status open_transport(const TransportRow& row, const TransportEnv& env, wire::EndpointName& self, bool automatic);
-    [[nodiscard]] bool pays_to_open_behind() const noexcept;
+    [[nodiscard]] bool pays_to_open_behind(const TransportRow& row) const noexcept;
     unsigned drain(unsigned budget) noexcept;
     unsigned drain(proto::Proto::Collector& mine, unsigned budget) noexcept;
     void run_active(proto::ActiveEvent& e) noexcept;

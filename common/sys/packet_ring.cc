@@ -79,7 +79,7 @@ void PacketRing::swap(PacketRing& other) noexcept
 
 // ---- opening ----
 
-PacketRing::Opened PacketRing::open(const Config& config) noexcept
+PacketRing::Opened PacketRing::make() noexcept
 {
     Opened o;
     // Protocol 0: not a single frame before the filter is in place and locked.
@@ -87,15 +87,28 @@ PacketRing::Opened PacketRing::open(const Config& config) noexcept
     if (!o.ring.fd_.valid()) {
         o.error = errno;
         o.what = "cannot make a packet socket";
-        return o;
     }
-    o.what = o.ring.set_up(config);
-    if (o.what != nullptr) {
-        o.error = errno;
-        o.ring = PacketRing{};
-        return o;
+    return o;
+}
+
+PacketRing::Failure PacketRing::listen(const Config& config) noexcept
+{
+    if (const char* const what = set_up(config); what != nullptr) {
+        const Failure f{errno, what};
+        *this = PacketRing{};   // what it was until now goes with the temporary
+        return f;
     }
-    o.what = "";
+    return {};
+}
+
+PacketRing::Opened PacketRing::open(const Config& config) noexcept
+{
+    Opened o = make();
+    if (o.error == 0) {
+        const Failure f = o.ring.listen(config);
+        o.error = f.error;
+        o.what = f.what;
+    }
     return o;
 }
 
@@ -128,12 +141,29 @@ const char* PacketRing::set_up(const Config& config) noexcept
     return nullptr;
 }
 
+PacketRing::Shape PacketRing::shape_of(const Config& config) noexcept
+{
+    Shape s{};
+    s.place_bytes = TPACKET_ALIGN(kPlaceHead + config.frame_bytes);
+    s.block_bytes = std::max(kBlockBytes, std::bit_ceil(s.place_bytes));
+    s.per_block = static_cast<unsigned>(s.block_bytes / s.place_bytes);
+    s.blocks = (std::max(config.frames, 1u) + s.per_block - 1) / s.per_block;
+    return s;
+}
+
+unsigned PacketRing::places_of(const Config& config) noexcept
+{
+    const Shape s = shape_of(config);
+    return s.blocks * s.per_block;
+}
+
 bool PacketRing::map_ring(const Config& config) noexcept
 {
-    place_bytes_ = TPACKET_ALIGN(kPlaceHead + config.frame_bytes);
-    block_bytes_ = std::max(kBlockBytes, std::bit_ceil(place_bytes_));
-    per_block_ = static_cast<unsigned>(block_bytes_ / place_bytes_);
-    const unsigned blocks = (std::max(config.frames, 1u) + per_block_ - 1) / per_block_;
+    const Shape shape = shape_of(config);
+    place_bytes_ = shape.place_bytes;
+    block_bytes_ = shape.block_bytes;
+    per_block_ = shape.per_block;
+    const unsigned blocks = shape.blocks;
     tpacket_req request{};
     request.tp_block_size = static_cast<unsigned>(block_bytes_);
     request.tp_frame_size = static_cast<unsigned>(place_bytes_);
@@ -274,6 +304,39 @@ EtherInterface ether_interface(const char* name) noexcept
     return e;
 }
 
+void send_knock(int fd, const InetAddress& to, const Knock& knock) noexcept
+{
+    sockaddr_storage storage;
+    const socklen_t bytes = to.to_sockaddr(storage);
+    // Lost like any datagram; an error left by an earlier one (nobody was there) sends nothing, and is over then.
+    for (unsigned tries = 0; tries < 2; ++tries) {
+        if (::sendto(fd, knock.data(), knock.size(), MSG_DONTWAIT | MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&storage), bytes) >= 0) {
+            return;
+        }
+    }
+}
+
+bool next_knock(int fd, Knock& knock, InetAddress& from) noexcept
+{
+    constexpr unsigned kMost = 64;   // that are none, or errors of knocks of ours
+    for (unsigned i = 0; i < kMost; ++i) {
+        sockaddr_storage storage{};
+        socklen_t bytes = sizeof storage;
+        std::array<std::byte, kKnockBytes + 1> buffer;
+        const ssize_t n = ::recvfrom(fd, buffer.data(), buffer.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&storage), &bytes);
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            return false;
+        }
+        if (n == static_cast<ssize_t>(kKnockBytes)) {
+            std::copy_n(buffer.begin(), kKnockBytes, knock.begin());
+            const auto at = InetAddress::from_sockaddr(reinterpret_cast<const sockaddr*>(&storage));
+            from = at.value_or(InetAddress{});
+            return at.has_value();
+        }
+    }
+    return false;
+}
+
 ReservedPort reserve_udp_port(const InetAddress& address) noexcept
 {
     ReservedPort r;
@@ -281,7 +344,7 @@ ReservedPort reserve_udp_port(const InetAddress& address) noexcept
     at.set_port(0);
     sockaddr_storage storage;
     const socklen_t bytes = at.to_sockaddr(storage);
-    r.fd.reset(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    r.fd.reset(::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!r.fd.valid() || ::bind(r.fd.get(), reinterpret_cast<const sockaddr*>(&storage), bytes) != 0) {
         r.error = errno;
         r.fd.reset();

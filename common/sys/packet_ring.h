@@ -54,7 +54,18 @@ public:
         bool bypass_qdisc{false};           // send past the queueing discipline: no shaping, and a full transmit queue drops
     };
     struct Opened;   // a ring, or what failed
+    struct Failure {
+        int error{0};
+        const char* what{""};   // the step that failed
+    };
+    // The socket alone, for which it takes the right. It gets no frame, and costs none anything.
+    [[nodiscard]] static Opened make() noexcept;
+    // The ring, once: frames come from now on. After a failure the socket is as it was, or gone.
+    [[nodiscard]] Failure listen(const Config& config) noexcept;
+    // Both.
     [[nodiscard]] static Opened open(const Config& config) noexcept;
+    // How many it will have, at least.
+    [[nodiscard]] static unsigned places_of(const Config& config) noexcept;
 
     PacketRing() noexcept = default;
     ~PacketRing();
@@ -92,7 +103,7 @@ public:
     // Frames that the kernel dropped because no place was free, since open(). A system call.
     [[nodiscard]] std::uint64_t drops() noexcept;
     [[nodiscard]] unsigned places() const noexcept { return places_; }
-    // Readable while frames wait.
+    // Readable while frames wait; -1 where there is no socket.
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
     [[nodiscard]] bool valid() const noexcept { return memory_ != nullptr; }
 
@@ -104,6 +115,11 @@ private:
     };
 
     [[nodiscard]] const char* set_up(const Config& config) noexcept;
+    struct Shape {
+        std::size_t place_bytes, block_bytes;
+        unsigned per_block, blocks;
+    };
+    [[nodiscard]] static Shape shape_of(const Config& config) noexcept;
     [[nodiscard]] bool map_ring(const Config& config) noexcept;
     void swap(PacketRing& other) noexcept;
     void advance(Cursor& c) const noexcept;
@@ -144,7 +160,14 @@ struct EtherInterface {
 };
 [[nodiscard]] EtherInterface ether_interface(const char* name) noexcept;
 
-// A UDP port of `address` that nobody else gets while the descriptor is open; 0 with an error.
+// A knock at a reserved port: who wants frames to be listened for there. Both never block.
+inline constexpr std::size_t kKnockBytes = 16;
+using Knock = std::array<std::byte, kKnockBytes>;
+void send_knock(int fd, const InetAddress& to, const Knock& knock) noexcept;
+// The next that came, and whence; what is none is dropped. False: no more.
+[[nodiscard]] bool next_knock(int fd, Knock& knock, InetAddress& from) noexcept;
+
+// A UDP port of `address` that nobody else gets while the descriptor is open; 0 with an error. It takes knocks.
 struct ReservedPort {
     Fd fd;
     std::uint16_t port{0};

@@ -111,6 +111,9 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
         return;
     }
     Interface& i = *interfaces_[route.interface];
+    if (frames::says_hello(frame)) {
+        knock(i, route);
+    }
     EtherHead head = i.head;
     head.to = route.mac;
     head.to_endpoint = route.endpoint;
@@ -155,6 +158,13 @@ std::size_t EthPort::receive(unsigned, std::span<frames::RxFrame> out) noexcept
     if (!open_.load(std::memory_order_relaxed)) {
         return 0;
     }
+    if (++quiet_passes_ > kLookForKnocks) {
+        quiet_passes_ = 0;
+        look_for_knocks();
+    }
+    if (!listening_) {
+        return 0;
+    }
     std::size_t n = 0;
     const std::size_t count = interfaces_.size();
     for (std::size_t k = 0; k < count; ++k) {
@@ -187,7 +197,7 @@ bool EthPort::watch(bool on) noexcept
 EventSource::Linger EthPort::linger() noexcept
 {
     constexpr unsigned kLooks = 8;   // of some 15 ns each
-    for (unsigned looks = 0; looks < kLooks && open_.load(std::memory_order_relaxed) && !interfaces_.empty(); ++looks) {
+    for (unsigned looks = 0; looks < kLooks && open_.load(std::memory_order_relaxed) && listening_; ++looks) {
         if (std::any_of(interfaces_.begin(), interfaces_.end(), [](const auto& i) { return i->ring.ready(); })) {
             return EventSource::Linger::kArrival;
         }
@@ -218,6 +228,9 @@ std::uint64_t EthPort::kernel_drops(unsigned) const noexcept
 
 bool EthPort::prepare_sleep() noexcept
 {
+    if (!listening_) {
+        return true;   // a knock wakes who sleeps
+    }
     bool nothing = watched_ || watch(true);
     unslept_ = 0;
     for (const auto& i : interfaces_) {

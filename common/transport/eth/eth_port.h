@@ -4,7 +4,9 @@
 //
 // What it is  One packet ring for each Ethernet interface in use, whatever the number of peers. Arrivals are read from shared memory; a batch of frames leaves
 //             in one system call. A peer is a hardware address and an endpoint on the same segment, both out of its name; frames are never routed.
-// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's, a leaf. Blocking: never.
+// Listening   Each ring of a host looks at each frame that comes there. So a process has none until it calls somebody or is called: the caller knocks, with
+//             a datagram, at the UDP port whose number is the endpoint. With transports=auto only so many processes of a host may (setting eth_listeners).
+// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's and that of whom to knock at, leaves. Blocking: never.
 // Failure     Without the right to make packet sockets, or without an Ethernet interface, it opens all the same, says why in a line, and reaches nobody. There
 //             is no evidence of a peer's death: nothing in Ethernet says that nobody is there.
 // See         docs/eth.md, packet(7)
@@ -13,11 +15,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/log.h"
 #include "conf/settings.h"
 #include "stats/counters.h"
+#include "sync/lock.h"
+#include "sys/epoll_set.h"
 #include "sys/packet_ring.h"
 #include "transport/frames/frame_transport.h"
 #include "transport/frames/path_table.h"
@@ -45,6 +50,7 @@ public:
     [[nodiscard]] unsigned channels() const noexcept override { return 1; }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override;
     void close() noexcept override { open_ = false; }
+    [[nodiscard]] bool listen(std::string& why_not) override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
     [[nodiscard]] std::string text(const frames::Route& peer) const override;
@@ -54,12 +60,16 @@ public:
     [[nodiscard]] std::size_t receive(unsigned channel, std::span<frames::RxFrame> out) noexcept override;
     [[nodiscard]] EventSource::Linger linger() noexcept override;
     [[nodiscard]] frames::Route source(unsigned channel, const frames::RxFrame& frame) const noexcept override;
-    [[nodiscard]] bool next_evidence(frames::Evidence&) noexcept override { return false; }
+    [[nodiscard]] bool next_evidence(frames::Evidence& out) noexcept override;
     [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
+    void finish_sleep() noexcept override { quiet_passes_ = kLookForKnocks; }
 
 private:
+    // Without a sleep in between, whoever knocks is heard after so many passes: less than a millisecond. Looking takes a system call.
+    static constexpr unsigned kLookForKnocks = 2048;
+
     // Payload that every Ethernet takes, without the endpoints.
     static constexpr std::size_t kSafeFrame = 1500 - (sizeof(EtherHead) - kEtherHeaderBytes);
 
@@ -70,7 +80,8 @@ private:
         EtherHead head;                // of all that is sent: address, EtherType, endpoint
         std::size_t frame_bytes{0};    // longest, without the EtherHead
         ReservedPort endpoint;
-        PacketRing ring;
+        PacketRing::Config config;
+        PacketRing ring;               // a mere socket until we listen
         std::uint64_t drops{0};        // token holder
         LogThrottle refused;
     };
@@ -78,6 +89,21 @@ private:
     // ---- setup.cc ----
     [[nodiscard]] bool open_interface(const AddressVerdict& v, std::string& why_not);
     [[nodiscard]] const Interface* on_segment_of(const InetAddress& address) const noexcept;
+    [[nodiscard]] bool take_place(std::string& why_not);
+    [[nodiscard]] bool make_rings(std::string& why_not);
+
+    // ---- knocks (knocks.cc) ----
+    enum class Word : std::uint32_t { kKnock = 0x6b6e6c4c, kBusy = 0x73626c4c };   // "Llnk", "Llbs"
+    struct Called {
+        InetAddress at;           // its UDP port
+        std::uint64_t id;         // of the name: only who has been told the name knocks and is let in
+    };
+    [[nodiscard]] static Knock knock_of(Word word, std::uint64_t id) noexcept;
+    [[nodiscard]] static std::uint64_t contact_key(const EthRoute& to) noexcept;
+    void remember(const EthRoute& to, InetAddress at, const wire::EndpointName& name) const LINNET_EXCLUDES(called_lock_);
+    void knock(const Interface& i, const EthRoute& to) noexcept LINNET_EXCLUDES(called_lock_);
+    void look_for_knocks() noexcept;
+    void knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept;
 
     template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
@@ -100,6 +126,16 @@ private:
     bool jumbo_{false};                  // paths may differ in what they take
     frames::PathTable paths_;
     std::atomic<bool> open_{false};      // relaxed: false stops what comes after shutdown
+    std::uint64_t own_id_{0};
+    SocketOrError place_;                // token holder: one of the places of listeners that a host has, while held
+
+    mutable Mutex called_lock_;
+    mutable std::unordered_map<std::uint64_t, Called> called_ LINNET_GUARDED_BY(called_lock_);   // by contact_key()
+
+    // The token holder's.
+    bool listening_{false};
+    unsigned quiet_passes_{0};           // since we looked for knocks
+    std::vector<frames::Evidence> busy_; // who said that it cannot listen
     std::size_t first_{0};               // token holder: the interface that is read first
     bool watched_{true};                 // likewise: its descriptor tells of arrivals
     unsigned unslept_{0};                // likewise: receive() found something so often since it last began to

@@ -7,4 +7,5 @@ liblinnet_la_LIBADD += liblinnet-transport-eth.la
 liblinnet_transport_eth_la_SOURCES = \
     transport/eth/eth_port.cc \
     transport/eth/eth_port.h \
+    transport/eth/knocks.cc \
     transport/eth/setup.cc

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sys/error.h"
+#include "sys/unix_socket.h"
 #include "transport/eth/eth_port.h"
 
 namespace linnet::eth {
@@ -24,6 +25,7 @@ constexpr TransportCaps kPrior{
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.
 constexpr Nanos kPatience = std::chrono::milliseconds{3500};
 constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of a ring dearer than they save
+constexpr std::uint64_t kKnocks = UINT64_MAX;   // events of the endpoints' ports; who looks for knocks asks all
 constexpr unsigned kMostInterfaces = wire::kNameContactsMax;
 
 wire::NameAddress name_address(const InetAddress& a) noexcept
@@ -80,7 +82,7 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
         why_not = std::string{"cannot reserve a UDP port for its endpoint: "} + errno_text(i->endpoint.error);
         return false;
     }
-    PacketRing::Config c;
+    PacketRing::Config& c = i->config;
     c.interface_index = ether.index;
     c.ether_type = static_cast<std::uint16_t>(settings_.integer(SettingId::kEthType));
     c.endpoint = i->endpoint.port;
@@ -88,7 +90,7 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     c.frame_bytes = mtu + kEtherHeaderBytes;
     c.frames = static_cast<unsigned>(settings_.integer(SettingId::kEthRing));
     c.bypass_qdisc = settings_.boolean(SettingId::kEthBypass);
-    PacketRing::Opened o = PacketRing::open(c);
+    PacketRing::Opened o = PacketRing::make();
     if (o.error != 0) {
         why_not = std::string{o.what} + ": " + errno_text(o.error) + " (errno " + std::to_string(o.error) + ")";
         if (o.error == EPERM || o.error == EACCES) {
@@ -102,12 +104,12 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     i->head.from = ether.mac;
     i->head.ether_type = big_endian(c.ether_type);
     i->head.from_endpoint = big_endian(c.endpoint);
-    if (failed(epoll_.add(i->ring.descriptor(), EPOLLIN, interfaces_.size(), log_))) {
-        why_not = "cannot watch its packet socket";
+    if (failed(epoll_.add(i->endpoint.fd.get(), EPOLLIN, kKnocks, log_))) {
+        why_not = "cannot watch its UDP port";
         return false;
     }
-    LINNET_LOG(log_, kInfo, "eth: %s, %s endpoint %u, frames up to %zu bytes, a ring of %u", i->name.c_str(), mac_text(ether.mac).c_str(), i->endpoint.port,
-               i->frame_bytes, i->ring.places());
+    LINNET_LOG(log_, kInfo, "eth: %s, %s endpoint %u, frames up to %zu bytes", i->name.c_str(), mac_text(ether.mac).c_str(), i->endpoint.port,
+               i->frame_bytes);
     interfaces_.push_back(std::move(i));
     return true;
 }
@@ -115,6 +117,7 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
 // One address of each interface goes into the name, in the order of preference, and with those that are Ethernet the contact. Other transports add the rest.
 Status EthPort::open(wire::EndpointName& name)
 {
+    own_id_ = name.endpoint_id.get();
     if (const Status s = addresses_.choose(settings_, log_); failed(s)) {
         return s;
     }
@@ -155,7 +158,70 @@ Status EthPort::open(wire::EndpointName& name)
         }
     }
     open_.store(true, std::memory_order_relaxed);
+    std::string why_not;
+    if (!interfaces_.empty() && settings_.integer(SettingId::kEthListeners) == 0 && !listen(why_not)) {
+        LINNET_LOG(log_, kWarn, "eth: nobody can call: %s", why_not.c_str());
+    }
     return Status::kOk;
+}
+
+// ---- listening ----
+
+bool EthPort::listen(std::string& why_not)
+{
+    if (listening_ || interfaces_.empty() || !open_.load(std::memory_order_relaxed)) {
+        return true;   // routes() has the reason, if any
+    }
+    if (!take_place(why_not) || !make_rings(why_not)) {
+        place_ = {};
+        return false;
+    }
+    listening_ = true;
+    return true;
+}
+
+// Those who share a host, without knowing of each other, hold names that its network namespace has once.
+bool EthPort::take_place(std::string& why_not)
+{
+    const auto places = settings_.integer(SettingId::kEthListeners);
+    const std::string& transports = settings_.text(SettingId::kTransports);
+    if (places == 0 || place_.fd.valid() || !(transports.empty() || transports == "auto")) {
+        return true;
+    }
+    for (std::int64_t n = 0; n < places; ++n) {
+        char name[64];
+        std::snprintf(name, sizeof name, "linnet-eth-%llx-%lld", static_cast<unsigned long long>(settings_.integer(SettingId::kEthType)),
+                      static_cast<long long>(n));
+        place_ = unix_listen(name, 1);
+        if (place_.error != EADDRINUSE) {
+            return true;   // where such names cannot be had, nobody counts
+        }
+    }
+    why_not = std::to_string(places) + " processes of this host listen to raw Ethernet (setting eth_listeners)";
+    return false;
+}
+
+bool EthPort::make_rings(std::string& why_not)
+{
+    for (std::size_t n = 0; n < interfaces_.size(); ++n) {
+        Interface& i = *interfaces_[n];
+        if (i.ring.valid()) {
+            continue;
+        }
+        const PacketRing::Failure f = i.ring.listen(i.config);
+        if (f.error != 0) {
+            why_not = i.name + ": " + f.what + ": " + errno_text(f.error) + " (errno " + std::to_string(f.error) + ")";
+            i.ring = PacketRing::make().ring;
+            return false;
+        }
+        if (failed(epoll_.add(i.ring.descriptor(), EPOLLIN, n, log_))) {
+            why_not = i.name + ": cannot watch its packet socket";
+            i.ring = PacketRing::make().ring;
+            return false;
+        }
+        LINNET_LOG(log_, kInfo, "eth: listening on %s, endpoint %u, a ring of %u", i.name.c_str(), i.endpoint.port, i.ring.places());
+    }
+    return true;
 }
 
 frames::PortLimits EthPort::limits(unsigned) const noexcept
@@ -163,7 +229,8 @@ frames::PortLimits EthPort::limits(unsigned) const noexcept
     frames::PortLimits l{kSafeFrame, 64, PacketRing::kSendBatch, kPatience};
     for (const auto& i : interfaces_) {
         l.frame_bytes = std::max(l.frame_bytes, i->frame_bytes);
-        l.ring_frames = i == interfaces_.front() ? i->ring.places() : std::min(l.ring_frames, i->ring.places());
+        const std::uint32_t places = PacketRing::places_of(i->config);
+        l.ring_frames = i == interfaces_.front() ? places : std::min(l.ring_frames, places);
     }
     return l;
 }
@@ -202,6 +269,7 @@ unsigned EthPort::routes(const wire::EndpointName& name, std::span<frames::Candi
         to.endpoint = big_endian(contact.endpoint.get());
         to.interface = static_cast<std::uint8_t>(std::find_if(interfaces_.begin(), interfaces_.end(), [own](const auto& i) { return i.get() == own; }) -
                                                  interfaces_.begin());
+        remember(to, inet_address(at[n]), name);
         out[count].route = frames::Route::of(to);
         out[count++].refusal.clear();
     }

@@ -61,6 +61,10 @@ void FrameTransport::start(Link& link, const wire::EndpointName& name) noexcept
         std::array<Candidate, wire::kNameAddressesMax> to;
         Calls& calls = *link.calls;
         calls.count = std::max(1u, port_->routes(name, to));
+        if (std::string why_not; !port_->listen(why_not)) {
+            calls.count = 1;
+            to[0].refusal = std::move(why_not);
+        }
         const auto end = to.begin() + calls.count;
         if (link.peer.value < known_.size()) {   // where it was reached before comes first
             const Route good = known_[link.peer.value];

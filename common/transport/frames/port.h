@@ -79,6 +79,12 @@ struct Candidate {
     return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kOpen;
 }
 
+[[nodiscard]] inline bool says_hello(std::span<const std::byte> frame) noexcept
+{
+    return opens_a_link(frame) && frame.size() > sizeof(wire::FrameHead) + offsetof(wire::OpenHead, step) &&
+           static_cast<wire::OpenStep>(frame[sizeof(wire::FrameHead) + offsetof(wire::OpenHead, step)]) == wire::OpenStep::kHello;
+}
+
 // A frame that arrived. `bytes` starts with the FrameHead and may be longer than the frame (Ethernet pads). Valid until the next receive() of the channel.
 struct RxFrame {
     std::span<const std::byte> bytes;
@@ -120,6 +126,9 @@ public:
     [[nodiscard]] virtual PortLimits limits(unsigned channel) const noexcept = 0;
     // Nothing is sent or received any more; also after a failed open().
     virtual void close() noexcept = 0;
+
+    // We want to call somebody: from now on frames are taken. False: none can be, for this reason; may be asked again. Token holder.
+    [[nodiscard]] virtual bool listen(std::string&) { return true; }
 
     // ---- peers ----
     // The ways to call a peer of this name, on its lane channel, best first; at most wire::kNameAddressesMax. Returns how many. A name without addresses is

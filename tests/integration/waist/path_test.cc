@@ -11,6 +11,7 @@
 
 #include "capi/linnet_rma.h"
 #include "integration/waist/two_hosts.h"
+#include "sys/unix_socket.h"
 
 namespace linnet::testing {
 namespace {
@@ -168,6 +169,26 @@ TEST_F(Paths, LaneBeginsWithTcpAndMovesToRawEthernetByItself)
     EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
 }
 
+// Each listener looks at each frame that comes to its host, so there is a bound. Who finds no place is refused at once, and goes on with the others.
+TEST_F(Paths, LaneStaysAwayFromRawEthernetWhereTooManyListenAlready)
+{
+    SocketOrError place;
+    {
+        const NamespacePair::Scope there{*hosts_, 1};
+        place = unix_listen("linnet-eth-88b5-0", 1);
+        ASSERT_TRUE(place.fd.valid());
+    }
+    open({{"transports", "auto"}, {"eth_listeners", "1"}});
+    const auto end = std::chrono::steady_clock::now() + 2s;
+    while (std::chrono::steady_clock::now() < end) {
+        message(0, 8);
+        message(1, 8);
+        ASSERT_FALSE(HasFatalFailure());
+    }
+    EXPECT_EQ(ends_[0]->counter("eth_rx_bytes") + ends_[1]->counter("eth_rx_bytes"), 0u);
+    EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
+}
+
 // Whoever waits for a write, a read or an atomic operation waits for a message and its answer.
 class OneSidedPaths : public Paths {
 protected:
@@ -274,9 +295,18 @@ TEST_F(Paths, LaneThatIsNotHeardGoesOnOverTcp)
     EXPECT_EQ(ends_[0]->counter("peers_lost") + ends_[1]->counter("peers_lost"), 0u);
 }
 
-TEST_F(Paths, ManyProcessesOnAHostLeaveRawEthernetAlone)
+// Those of them that are idle do not listen, and so cost the others nothing.
+TEST_F(Paths, RawEthernetCarriesMessagesAlsoWhereManyProcessesAreOnAHost)
 {
-    open({{"transports", "auto"}, {"local_ranks", "9"}, {"expected_peers", "18"}});
+    open({{"transports", "auto"}, {"local_ranks", "64"}, {"expected_peers", "128"}});
+    message(0, 8);
+    ASSERT_TRUE(until_lane_moves_to("eth_tx_bytes", 8, 20s));
+    EXPECT_EQ(ends_[0]->counter("udp_tx_bytes") + ends_[1]->counter("udp_tx_bytes"), 0u) << "which has sockets of its own";
+}
+
+TEST_F(Paths, JobOfOneHostDoesNotOpenRawEthernet)
+{
+    open({{"transports", "auto"}, {"local_ranks", "9"}, {"expected_peers", "9"}});
     for (unsigned i = 0; i < 2000; ++i) {
         message(i % 2, 8);
     }

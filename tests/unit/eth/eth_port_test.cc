@@ -43,6 +43,8 @@ protected:
         const testing::NamespacePair::Scope there{*hosts, h};
         ports[h] = std::make_unique<EthPort>(settings, testing::test_log(), stats);
         ASSERT_EQ(ports[h]->open(names[h]), Status::kOk);
+        std::string why_not;
+        ASSERT_TRUE(ports[h]->listen(why_not)) << why_not;
     }
     Candidate route(unsigned from, const wire::EndpointName& name)
     {

@@ -8,5 +8,6 @@ unit_eth_test_SOURCES = \
     support/net_namespace.cc \
     support/net_namespace.h \
     unit/eth/eth_port_test.cc \
+    unit/eth/listening_test.cc \
     unit/eth/path_table_test.cc
 unit_eth_test_LDADD = $(TEST_LIBS) $(libs_transport_eth)

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// EthPort between two hosts: who listens to raw Ethernet, from when on, and how many at a time. A case that may not make network namespaces is skipped.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/net_namespace.h"
+#include "support/test_log.h"
+#include "transport/eth/eth_port.h"
+#include "wire/frame.h"
+
+namespace linnet::eth {
+namespace {
+
+using frames::kLaneChannel;
+using testing::NamespacePair;
+
+class ListeningTest : public ::testing::Test {
+protected:
+    struct Node {
+        unsigned host{0};
+        Settings settings;
+        Stats stats;
+        std::unique_ptr<EthPort> port;
+        wire::EndpointName name;
+    };
+    void SetUp() override
+    {
+        std::string why;
+        hosts_ = NamespacePair::make(why);
+        if (hosts_ == nullptr) {
+            GTEST_SKIP() << why;
+        }
+    }
+    std::unique_ptr<Node> open(unsigned host, const char* transports, const char* listeners)
+    {
+        auto n = std::make_unique<Node>();
+        n->host = host;
+        std::string error;
+        EXPECT_EQ(n->settings.set("net_include", "eth0", error), Status::kOk) << error;
+        EXPECT_EQ(n->settings.set("transports", transports, error), Status::kOk) << error;
+        EXPECT_EQ(n->settings.set("eth_listeners", listeners, error), Status::kOk) << error;
+        n->port = std::make_unique<EthPort>(n->settings, testing::test_log(), n->stats);
+        n->name.endpoint_id.set(++ids_);
+        const NamespacePair::Scope there{*hosts_, host};
+        EXPECT_EQ(n->port->open(n->name), Status::kOk);
+        EXPECT_TRUE(n->port->usable());
+        return n;
+    }
+    static frames::Route route(const Node& from, const wire::EndpointName& to)
+    {
+        std::array<frames::Candidate, wire::kNameAddressesMax> ways;
+        EXPECT_GE(from.port->routes(to, ways), 1u);
+        EXPECT_EQ(ways[0].refusal, "");
+        return ways[0].route;
+    }
+    // As a link's opening begins: listen, and a hello.
+    void call(Node& from, const wire::EndpointName& to)
+    {
+        const NamespacePair::Scope there{*hosts_, from.host};
+        const frames::Route r = route(from, to);
+        std::string why_not;
+        EXPECT_TRUE(from.port->listen(why_not)) << why_not;
+        std::array<std::byte, 300> frame{};
+        wire::FrameHead head;
+        head.kind = wire::FrameKind::kOpen;
+        head.bytes.set(frame.size() - sizeof head);
+        wire::OpenHead open;
+        open.step = wire::OpenStep::kHello;
+        std::memcpy(frame.data(), &head, sizeof head);
+        std::memcpy(frame.data() + sizeof head, &open, sizeof open);
+        from.port->send_single(kLaneChannel, r, frame);
+    }
+    bool listen(Node& n, std::string& why_not)
+    {
+        const NamespacePair::Scope there{*hosts_, n.host};
+        return n.port->listen(why_not);
+    }
+    // Frames that came within so many passes.
+    std::size_t passes(Node& n, unsigned count = 5000)
+    {
+        const NamespacePair::Scope there{*hosts_, n.host};
+        std::array<frames::RxFrame, 8> frames;
+        std::size_t came = 0;
+        for (unsigned i = 0; i < count; ++i) {
+            came += n.port->receive(kLaneChannel, frames);
+        }
+        return came;
+    }
+    static bool readable(const Node& n)
+    {
+        pollfd p{n.port->wait_descriptor(), POLLIN, 0};
+        return ::poll(&p, 1, 1000) == 1;
+    }
+    // Packet sockets of the host that are bound to the EtherType, as the kernel lists them.
+    unsigned listeners(unsigned host)
+    {
+        const NamespacePair::Scope there{*hosts_, host};
+        std::ifstream list{"/proc/thread-self/net/packet"};
+        unsigned n = 0;
+        for (std::string line; std::getline(list, line);) {
+            n += line.find(" 88b5 ") != std::string::npos ? 1 : 0;
+        }
+        return n;
+    }
+    std::unique_ptr<NamespacePair> hosts_;
+    std::uint64_t ids_{100};
+};
+
+TEST_F(ListeningTest, ListensFromItsFirstCallOnAndWhoIsCalledFromTheKnockOn)
+{
+    const auto a = open(0, "eth", "8");
+    const auto b = open(1, "eth", "8");
+    EXPECT_EQ(passes(*a) + passes(*b), 0u);
+    EXPECT_EQ(listeners(0) + listeners(1), 0u);
+    call(*a, b->name);
+    EXPECT_EQ(listeners(0), 1u);
+    EXPECT_EQ(listeners(1), 0u);
+    EXPECT_EQ(passes(*b), 0u) << "the hello was lost, and the knock heard";
+    EXPECT_EQ(listeners(1), 1u);
+    call(*a, b->name);
+    EXPECT_EQ(passes(*b), 1u);
+}
+
+TEST_F(ListeningTest, KnockWakesASleeper)
+{
+    const auto a = open(0, "eth", "8");
+    const auto b = open(1, "eth", "8");
+    EXPECT_TRUE(b->port->prepare_sleep());
+    call(*a, b->name);
+    ASSERT_TRUE(readable(*b));
+    b->port->finish_sleep();
+    EXPECT_EQ(passes(*b, 1), 0u);
+    EXPECT_EQ(listeners(1), 1u) << "heard in the first pass";
+    EXPECT_TRUE(b->port->prepare_sleep());
+    call(*a, b->name);
+    ASSERT_TRUE(readable(*b)) << "now by the frame";
+    EXPECT_FALSE(b->port->prepare_sleep());
+}
+
+TEST_F(ListeningTest, WhoWasNotToldTheNameKnocksInVain)
+{
+    const auto a = open(0, "eth", "8");
+    const auto b = open(1, "eth", "8");
+    wire::EndpointName guessed = b->name;
+    guessed.endpoint_id.set(1);
+    call(*a, guessed);
+    EXPECT_EQ(passes(*b), 0u);
+    EXPECT_EQ(listeners(1), 0u);
+}
+
+TEST_F(ListeningTest, SoManyOfAHostListenAtATimeWhereTheTransportIsChosenForThem)
+{
+    const auto named = open(0, "eth,tcp", "1");
+    auto first = open(0, "auto", "1");
+    const auto second = open(0, "auto", "1");
+    const auto elsewhere = open(1, "auto", "1");
+    std::string why_not;
+    EXPECT_TRUE(listen(*named, why_not)) << "not counted";
+    EXPECT_TRUE(listen(*first, why_not)) << why_not;
+    EXPECT_TRUE(listen(*elsewhere, why_not)) << why_not;
+    EXPECT_FALSE(listen(*second, why_not));
+    EXPECT_NE(why_not.find("eth_listeners"), std::string::npos) << why_not;
+    EXPECT_EQ(listeners(0), 2u);
+    first.reset();
+    EXPECT_TRUE(listen(*second, why_not)) << why_not;
+}
+
+TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallers)
+{
+    const auto a = open(0, "auto", "1");
+    const auto b = open(1, "auto", "1");
+    const auto other = open(1, "auto", "1");
+    std::string why_not;
+    ASSERT_TRUE(listen(*other, why_not)) << why_not;
+    call(*a, b->name);
+    EXPECT_EQ(passes(*b), 0u);
+    EXPECT_EQ(listeners(1), 1u);
+    frames::Evidence e;
+    EXPECT_FALSE(a->port->next_evidence(e));
+    EXPECT_EQ(passes(*a), 0u);
+    ASSERT_TRUE(a->port->next_evidence(e));
+    EXPECT_EQ(e.route, route(*a, b->name));
+    EXPECT_EQ(e.error, EBUSY);
+    EXPECT_FALSE(a->port->next_evidence(e));
+}
+
+TEST_F(ListeningTest, WithoutABoundAllListenFromTheStart)
+{
+    const auto a = open(0, "auto", "0");
+    const auto b = open(1, "eth", "0");
+    EXPECT_EQ(listeners(0), 1u);
+    EXPECT_EQ(listeners(1), 1u);
+    call(*a, b->name);
+    EXPECT_EQ(passes(*b), 1u);
+}
+
+}   // namespace
+}   // namespace linnet::eth
