@@ -74,6 +74,7 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     RttEstimate rtt;
     std::uint8_t backoff{0};           // probes in a row without news
     std::uint8_t widened{0};           // of the reordering window
+    unsigned mended{0};                // losses since then, each with what was sent for it
     bool peer_polls{true};
     bool told_polling{true};           // what our last frame said of us
     bool echo_fresh{false};            // a stamp came that we have not echoed

@@ -40,6 +40,7 @@ LaneTx::Slot& LaneTx::new_frame(FramePool& pool) noexcept
     s.buffer = pool.acquire();
     s.bytes = 0;
     s.sends = 0;
+    s.probed = false;
     transition(s, SlotEvent::kWrite);
     return s;
 }
@@ -110,6 +111,7 @@ void LaneTx::probe() noexcept
 {
     for (std::uint32_t n = una_; n != send_next_; ++n) {
         if (n == una_ || n + 1 == send_next_) {
+            slot(n).probed = true;
             transition(slot(n), SlotEvent::kLose);
         }
     }
@@ -134,8 +136,10 @@ void LaneTx::acknowledge(std::uint32_t number, const Stamp* echo, Acked& result)
     transition(s, SlotEvent::kAck);
     if (s.sends > 1 && echo != nullptr && before(*echo, s.stamp)) {
         result.spurious = true;
+        result.overtaken = result.overtaken || !s.probed;
         return;
     }
+    result.mended += s.sends > 1 ? 1 : 0;
     if (!rack_valid_) {
         highest_acked_ = rack_number_ = number;
         rack_stamp_ = s.stamp;

@@ -74,7 +74,9 @@ public:
     [[nodiscard]] bool plausible(std::uint32_t ack, std::uint64_t sack) const noexcept;
     struct Acked {
         bool news{false};       // something was acknowledged for the first time
-        bool spurious{false};   // a frame that we had sent again had arrived at first: frames overtook each other
+        bool spurious{false};   // a frame that we had sent again had arrived at first
+        bool overtaken{false};  // so had one that others seemed to have overtaken, and not only our patience
+        unsigned mended{0};     // frames that arrived when we had sent them again, and not before
     };
     // `echo`: the newest of our stamps that had arrived; null: not told.
     Acked on_ack(std::uint32_t ack, std::uint64_t sack, const Stamp* echo, FramePool& pool) noexcept;
@@ -100,6 +102,7 @@ private:
         Stamp stamp{0};
         SlotState state{SlotState::kFree};
         std::uint8_t sends{0};
+        bool probed{false};     // it went out again because nothing was heard
     };
     [[nodiscard]] Slot& slot(std::uint32_t number) noexcept { return slots_[number % kLaneWindow]; }
     void transition(Slot& s, SlotEvent e) noexcept;

@@ -11,6 +11,8 @@ namespace linnet::flow {
 
 namespace {
 
+// So many losses mended in a row with nothing sent in vain: what overtook others was an exception (RFC 8985, section 6.2, step 4).
+constexpr unsigned kWidenedFor = 16;
 // More than any ring holds: credit beyond it is not credit.
 constexpr std::uint32_t kMaxCredit = 1u << 16;
 
@@ -242,7 +244,13 @@ bool Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
         const LaneTx::Acked a = tx.on_ack(ack, sack, echo, tx_pool_);
         if (a.spurious) {
             ++stats_.spurious;
+        }
+        if (a.overtaken) {
             c.widened = static_cast<std::uint8_t>(std::min(c.widened + 1, 4));
+            c.mended = 0;
+        } else if (c.widened != 0 && (c.mended += a.mended) >= kWidenedFor) {
+            c.widened = 0;
+            c.mended = 0;
         }
         if (a.news) {
             c.backoff = 0;
