@@ -16,7 +16,8 @@ EXTRA_DIST += \
     mpich/results/ofi-within-a-host.tsv \
     mpich/results/within-a-host.tsv \
     mpich/run_mpich.py \
-    mpich/suite.py
+    mpich/suite.py \
+    mpich/tables.py
 dist_check_SCRIPTS += mpich/check_build_mpich mpich/check_run_mpich
 if HAVE_PYTHON
 TESTS += mpich/check_build_mpich mpich/check_run_mpich

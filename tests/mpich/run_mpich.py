@@ -33,6 +33,7 @@ SECONDS = 60
 # What the launcher says on a busy machine, or about its own hosts; not the program's.
 LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
 OUT_OF_TIME = "not over in time"
+NO_TIME = "there was no time for it"   # in the table for what --stop-after left, which --missing runs
 EITHER_WAY = "either way: "   # a reason that begins so is that of an entry which passes over Linnet at times
 
 
@@ -92,10 +93,14 @@ def judge(entry, status, text):
     return f"it said: {other[0].strip()[:100]}" if other else ""
 
 
+def seconds_for(entry, args):
+    return min((entry.seconds or SECONDS) * args.patience, args.at_most)
+
+
 def run(entry, stack, args, times=1):
     """Runs it over that stack, in that many times its time; returns what is wrong. The output goes to a file."""
     log = args.logs / (re.sub(r"[^A-Za-z0-9]+", "-", f"{entry.name} {stack}")[:180].strip("-") + ".log")
-    seconds = (entry.seconds or SECONDS) * args.patience * times
+    seconds = seconds_for(entry, args) * times
     command = args.launcher.command(entry, args.suite.program(entry.folder, entry.program), stack)
     with open(log, "w", encoding="utf-8") as out:
         out.write(" ".join(command) + "\n")
@@ -159,6 +164,11 @@ def results_of(row, others):
     return {stack: "" if said == "pass" else said for stack, said in zip((*others, "linnet"), row[1:]) if said != "not run"}
 
 
+def known_from(path, others):
+    """What the table says of each entry that it has; there is nothing to say of those that a run had no time for."""
+    return {name: results_of(row, others) for name, row in read_table(path).items() if row[-1] != NO_TIME}
+
+
 def is_missing(entry, known, others, baseline):
     """Nothing is known of it; or, with `baseline`, it ran over Linnet, and over another stack not yet."""
     ran = known.get(entry.name)
@@ -167,6 +177,8 @@ def is_missing(entry, known, others, baseline):
 
 def write_table(path, outcomes):
     """What was run now takes the place of what an earlier run wrote of the same entry."""
+    if not outcomes:
+        return
     rows = read_table(path)
     for outcome in outcomes:
         cells = [cell(outcome, stack) for stack in (*outcome.others, "linnet")]
@@ -221,6 +233,7 @@ def parse(argv):
     parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="further MCA parameter of Open MPI, for both stacks; may be repeated")
     parser.add_argument("--baseline", action="store_true", help="run everything over the other stack too, not only what does not pass over Linnet")
     parser.add_argument("--patience", type=float, default=1.0, help="multiplies every time limit (default: 1)")
+    parser.add_argument("--at-most", type=float, default=float("inf"), metavar="SECONDS", help="no entry gets more time at once than that, whatever its list says")
     parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("mpich-logs"), help="folder for output (default: mpich-logs)")
     parser.add_argument("--table", type=pathlib.Path, metavar="FILE",
                         help="bring the table there up to date, as tab-separated values: what is not run now keeps its line")
@@ -253,7 +266,7 @@ def main(argv):
     args = parse(argv)
     try:
         args.launcher = launchers.Mpich(args) if args.mpich else launchers.OpenMpi(args)
-        args.known = {name: results_of(row, args.launcher.stacks[:-1]) for name, row in read_table(args.table).items()} if args.missing else {}
+        args.known = known_from(args.table, args.launcher.stacks[:-1]) if args.missing else {}
         args.suite = suite.Suite(args.launcher.mpicc, args.source)
         entries = chosen(args)
     except suite.Unavailable as reason:
@@ -271,7 +284,11 @@ def main(argv):
     outcomes = []
     for entry in entries:
         if time.monotonic() >= end:
-            print(f"stopped, {len(entries) - len(outcomes)} entries are left")
+            left = entries[len(outcomes):]
+            print(f"stopped, {len(left)} entries are left")
+            if args.table:
+                known = read_table(args.table)
+                write_table(args.table, [Outcome(entry, skipped=NO_TIME, others=args.launcher.stacks[:-1]) for entry in left if entry.name not in known])
             break
         outcomes.append(compare(entry, args, differences))
         if args.table:
