@@ -77,7 +77,7 @@ class Proto final : public session::SessionSink {
 public:
     struct Config {
         std::size_t eager_limit{65536};
-        std::size_t retain_limit{31u << 10};   // with its heads it fits into a block of 32 KiB
+        std::size_t retain_limit{16u << 10};
         std::size_t eager_credit{1u << 20};
         std::size_t rndv_first{127 * 1024};
         std::size_t bulk_chunk{1u << 20};
