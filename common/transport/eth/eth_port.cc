@@ -153,13 +153,29 @@ bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFra
     return true;
 }
 
+bool EthPort::time_for_knocks() noexcept
+{
+    if (listening_) {
+        if (++passes_ <= kPassesBetweenLooks) [[likely]] {
+            return false;
+        }
+        passes_ = 0;
+        return true;
+    }
+    const Ticks now = read_ticks();
+    if (looked_ != 0 && now - looked_ < kPause) {
+        return false;
+    }
+    looked_ = now;
+    return true;
+}
+
 std::size_t EthPort::receive(unsigned, std::span<frames::RxFrame> out) noexcept
 {
     if (!open_.load(std::memory_order_relaxed)) {
         return 0;
     }
-    if (++quiet_passes_ > kLookForKnocks) {
-        quiet_passes_ = 0;
+    if (time_for_knocks()) {
         look_for_knocks();
     }
     if (!listening_) {

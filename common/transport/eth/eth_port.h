@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
+#include "progress/ticks.h"
 #include "stats/counters.h"
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
@@ -64,11 +65,17 @@ public:
     [[nodiscard]] std::uint64_t kernel_drops(unsigned channel) const noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return epoll_.get(); }
     [[nodiscard]] bool prepare_sleep() noexcept override;
-    void finish_sleep() noexcept override { quiet_passes_ = kLookForKnocks; }
+    void finish_sleep() noexcept override
+    {
+        looked_ = 0;
+        passes_ = kPassesBetweenLooks;
+    }
 
 private:
-    // Without a sleep in between, whoever knocks is heard after so many passes: less than a millisecond. Looking takes a system call.
-    static constexpr unsigned kLookForKnocks = 2048;
+    // Looking for knocks takes a system call. Who does not listen yet looks when so much time, in ticks of some GHz, has passed, since it may seldom be asked;
+    // who does, and is only told by those that it calls that they cannot, after so many passes.
+    static constexpr Ticks kPause = 200'000;
+    static constexpr unsigned kPassesBetweenLooks = 2048;
 
     // Payload that every Ethernet takes, without the endpoints.
     static constexpr std::size_t kSafeFrame = 1500 - (sizeof(EtherHead) - kEtherHeaderBytes);
@@ -102,6 +109,7 @@ private:
     [[nodiscard]] static std::uint64_t contact_key(const EthRoute& to) noexcept;
     void remember(const EthRoute& to, InetAddress at, const wire::EndpointName& name) const LINNET_EXCLUDES(called_lock_);
     void knock(const Interface& i, const EthRoute& to) noexcept LINNET_EXCLUDES(called_lock_);
+    [[nodiscard]] bool time_for_knocks() noexcept;
     void look_for_knocks() noexcept;
     void knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept;
 
@@ -134,7 +142,8 @@ private:
 
     // The token holder's.
     bool listening_{false};
-    unsigned quiet_passes_{0};           // since we looked for knocks
+    Ticks looked_{0};                    // for knocks, last; 0: the next pass shall
+    unsigned passes_{0};                 // since then
     std::vector<frames::Evidence> busy_; // who said that it cannot listen
     std::size_t first_{0};               // token holder: the interface that is read first
     bool watched_{true};                 // likewise: its descriptor tells of arrivals
