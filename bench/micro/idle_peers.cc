@@ -3,7 +3,7 @@
 // What idle peers cost a pair: half a round trip of 8 B between two processes that have 0, 126 or 1000 other peers each, without a host.
 //
 // Every peer is a context of its own, with an exchange of hellos and a message each way with both ends of the pair, so that all that belongs to a connected
-// peer is there. All peers of a pair live in one process, whose threads sleep while the pair is measured: what is seen is what peers cost because they are
+// peer is there. The peers of a pair live in a few processes, whose threads sleep while the pair is measured: what is seen is what peers cost because they are
 // known, not what their processes would take of this machine. With --event-threads they have their event threads, and that is seen, too.
 //
 // For each number of peers there is a pair. The pairs exist at the same time and take turns of a tenth of a second, so that a machine whose speed changes is
@@ -49,6 +49,7 @@ constexpr unsigned kMostCounters = 256;
 constexpr unsigned kMostPairs = 16;
 constexpr unsigned kEnds = 2;
 constexpr unsigned kMostPeers = 4096;
+constexpr unsigned kPeersOfAProcess = 400;   // each takes some twenty descriptors
 constexpr unsigned kLimit = 400;   // seconds
 constexpr std::uint32_t kSpace = 1;
 constexpr std::uint64_t kPingPong = 7, kMeet = 8;
@@ -78,9 +79,9 @@ struct Pair {
     std::array<int, 2> orders[kEnds];   // pipes: a turn begins; the end of the pipe is the end of the process
     std::array<int, 2> answers[kEnds];
     std::atomic<bool> named[kEnds]{};
-    std::atomic<bool> peers_named{false};
+    std::atomic<unsigned> peers_named{0};
     std::atomic<unsigned> met{0};       // ends that have heard of all peers
-    std::atomic<bool> peers_sleep{false};
+    std::atomic<unsigned> peers_sleep{0};
     linnet_name_t ends[kEnds];
     std::atomic<std::uint64_t> messages{0};
     std::uint64_t counters[kMostCounters];   // of end 0, what the turns added
@@ -209,19 +210,19 @@ void pin(unsigned core)
     static_cast<void>(::sched_setaffinity(0, sizeof set, &set));   // a machine with one core
 }
 
-// All peers of a pair: each answers both ends, and sleeps.
-void be_peers(Pair& p, const Options& o, unsigned count)
+// Some of the peers of a pair: each answers both ends, and sleeps.
+void be_peers(Pair& p, const Options& o, unsigned all_of_them, unsigned first, unsigned count)
 {
     enter(o, kEnds);
     std::vector<std::unique_ptr<Context>> peers;
     for (unsigned i = 0; i < count; ++i) {
         peers.push_back(std::make_unique<Context>());
-        open(*peers.back(), o, count, o.event_threads);
-        if (linnet_context_name(peers.back()->context, &p.peers[i]) != LINNET_OK) {
+        open(*peers.back(), o, all_of_them, o.event_threads);
+        if (linnet_context_name(peers.back()->context, &p.peers[first + i]) != LINNET_OK) {
             fail("no name");
         }
     }
-    p.peers_named.store(true);
+    p.peers_named.fetch_add(count);
     await("the ends", [&p] { return p.named[0].load() && p.named[1].load(); });
     for (const auto& c : peers) {
         for (const linnet_name_t& end : p.ends) {
@@ -253,7 +254,7 @@ void be_peers(Pair& p, const Options& o, unsigned count)
         }
         ::usleep(500);
     }
-    p.peers_sleep.store(true);
+    p.peers_sleep.fetch_add(count);
     for (;;) {
         ::pause();
     }
@@ -328,7 +329,7 @@ void be_end(Pair& p, const Options& o, unsigned count, unsigned number)
         fail("no name");
     }
     p.named[number].store(true);
-    await("the other end and the peers", [&p, number] { return p.named[1 - number].load() && p.peers_named.load(); });
+    await("the other end and the peers", [&p, number, count] { return p.named[1 - number].load() && p.peers_named.load() == count; });
     const linnet_peer_t other = add(c, p.ends[1 - number]);
     for (unsigned i = 0; i < count; ++i) {
         const linnet_peer_t peer = add(c, p.peers[i]);
@@ -398,13 +399,16 @@ Running make_pair(const Options& o, unsigned count)
         }
     }
     Pair& p = *r.pair;
-    r.processes.push_back(start([&] { be_peers(p, o, count); }));
+    for (unsigned first = 0; first < count; first += kPeersOfAProcess) {
+        r.processes.push_back(start([&, first] { be_peers(p, o, count, first, std::min(kPeersOfAProcess, count - first)); }));
+    }
     for (unsigned end = 0; end < kEnds; ++end) {
         r.processes.push_back(start([&, end] { be_end(p, o, count, end); }));
     }
-    const auto died = [&r] { return std::any_of(r.processes.begin(), r.processes.end(), [](pid_t p) { return ::waitpid(p, nullptr, WNOHANG) == p; }); };
-    await("all peers to be connected", [&] { return died() || (p.peers_sleep.load() && p.met.load() == kEnds); });
-    if (!p.peers_sleep.load()) {
+    const auto is_over = [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) == process; };
+    const auto died = [&] { return std::any_of(r.processes.begin(), r.processes.end(), is_over); };
+    await("all peers to be connected", [&] { return died() || (p.peers_sleep.load() == count && p.met.load() == kEnds); });
+    if (p.peers_sleep.load() != count || p.met.load() != kEnds) {
         fail("a process ended");
     }
     return r;
@@ -518,9 +522,8 @@ int main(int argc, char** argv)
 {
     const Options o = parse(argc, argv);
     ::alarm(kLimit);   // and with this process go all others
-    constexpr ::rlim_t kFiles = 1 << 16;
-    ::rlimit files{kFiles, kFiles};
-    if (::setrlimit(RLIMIT_NOFILE, &files) != 0 && ::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    ::rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
     }
@@ -545,9 +548,9 @@ int main(int argc, char** argv)
     }
     show(all, o);
     for (const Running& r : all) {
-        for (const pid_t p : r.processes) {
-            ::kill(p, SIGKILL);
-            static_cast<void>(::waitpid(p, nullptr, 0));
+        for (auto p = r.processes.rbegin(); p != r.processes.rend(); ++p) {   // the ends first, which would miss the peers
+            ::kill(*p, SIGKILL);
+            static_cast<void>(::waitpid(*p, nullptr, 0));
         }
     }
     return 0;
