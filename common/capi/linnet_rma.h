@@ -58,7 +58,8 @@ typedef struct linnet_remote {
     void* region_arg;        /* notices: of the region */
 } linnet_remote_t;
 
-/* Runs inside linnet_progress(). A write with an immediate gives one call with it and, if its region has notices, counts in one of those, too. */
+/* Runs inside linnet_progress(). A write with an immediate gives one call with it and, if its region has notices, counts in one of those, too. What is done to
+ * no bytes, which needs no region, counts in notices whose region_arg is NULL, but for writes with an immediate. */
 typedef void (*linnet_remote_fn)(void* arg, const linnet_remote_t* what) LINNET_NOEXCEPT;
 
 /* Before peers write with immediates; those that find no function are dropped and counted. NULL: none any more. */

@@ -338,6 +338,7 @@ void Context::register_remote(RemoteFn fn, void* arg) noexcept
 {
     remote_arg_.store(arg, std::memory_order_relaxed);
     remote_fn_.store(fn, std::memory_order_release);
+    proto_->regions().listen(fn != nullptr);
 }
 
 void Context::tell_remote(const RemoteNews& news) noexcept

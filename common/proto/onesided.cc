@@ -414,9 +414,6 @@ Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from,
 
 void Proto::note_access(std::uint64_t key, std::uint64_t number, Access access) noexcept
 {
-    if (number == 0) {
-        return;   // no bytes, no region
-    }
     if (Region* const region = regions_.note(key, number, access); region != nullptr) {
         completions_.push(*region);
         engine_.completed();
@@ -433,7 +430,7 @@ void Proto::served(Request& request, Status status) noexcept
         return;
     }
     auto& w = static_cast<ServedWrite&>(request);
-    if (status == Status::kOk) {
+    if (status == Status::kOk && (w.region != 0 || !w.result.has_immediate)) {   // an immediate without bytes is told already
         note_access(w.key, w.region, Access::kWrite);
     }
     if (w.result.has_immediate) {

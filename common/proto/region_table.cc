@@ -62,17 +62,24 @@ RegionTable::Place RegionTable::find(std::uint64_t key, std::uint64_t address, s
     return {Status::kOk, s.base + offset, at->second->number};
 }
 
+void RegionTable::listen(bool wanted) noexcept
+{
+    SpinLockGuard guard{lock_};
+    listened_ = wanted;
+}
+
 Region* RegionTable::note(std::uint64_t key, std::uint64_t number, Access access) noexcept
 {
     SpinLockGuard guard{lock_};
-    const auto at = regions_.find(key);
-    if (at == regions_.end() || at->second->number != number || !at->second->spec.notices) {
+    const auto at = number == 0 ? regions_.end() : regions_.find(key);
+    const bool known = at != regions_.end() && at->second->number == number && at->second->spec.notices;
+    if (!known && (number != 0 || !listened_)) {
         return nullptr;
     }
-    Region& r = *at->second;
+    Region& r = known ? *at->second : nowhere_;
     r.reads += access != Access::kWrite ? 1 : 0;
     r.writes += access == Access::kWrite ? 1 : 0;
-    r.changes += access != Access::kRead ? 1 : 0;
+    r.changes += known && access != Access::kRead ? 1 : 0;
     if (r.queued) {
         return nullptr;
     }

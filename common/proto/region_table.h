@@ -64,6 +64,8 @@ public:
     void close(Region& region) noexcept;
     // The place of `length` bytes at `address`. Nothing may be done with no bytes, whatever the key: then `at` is null.
     [[nodiscard]] Place find(std::uint64_t key, std::uint64_t address, std::uint64_t length, Access access) noexcept;
+    // The host wants to hear of what is done to no bytes, too: of no region, whose `arg` is null.
+    void listen(bool wanted) noexcept;
     // A peer read or wrote, or did both at once. The region, if it shall go into the list of completions now.
     [[nodiscard]] Region* note(std::uint64_t key, std::uint64_t number, Access access) noexcept;
     // It left the list. What was counted; frees the record of a closed one.
@@ -73,6 +75,8 @@ private:
     SpinLock lock_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Region>> regions_ LINNET_GUARDED_BY(lock_);
     std::uint64_t last_number_ LINNET_GUARDED_BY(lock_) = 0;
+    bool listened_ LINNET_GUARDED_BY(lock_) = false;
+    Region nowhere_ LINNET_GUARDED_BY(lock_){RegionSpec{}, 0};   // what is done to no bytes
 };
 
 }   // namespace linnet::proto

@@ -298,12 +298,12 @@ TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
             ASSERT_NE(of_region, nullptr);
             n.connect(other);
             other.tell(r.where());
-            EXPECT_EQ(fi_cntr_wait(n.remote_written, 5, 10000), 0);
-            EXPECT_EQ(fi_cntr_wait(n.remote_read, 2, 10000), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_written, 6, 10000), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_read, 3, 10000), 0);
             other.meet();
-            EXPECT_EQ(fi_cntr_read(n.remote_written), 5u);
-            EXPECT_EQ(fi_cntr_read(n.remote_read), 2u);
-            EXPECT_EQ(fi_cntr_read(of_region), 4u);   // one had no bytes
+            EXPECT_EQ(fi_cntr_read(n.remote_written), 6u);
+            EXPECT_EQ(fi_cntr_read(n.remote_read), 3u);
+            EXPECT_EQ(fi_cntr_read(of_region), 4u);   // two had no bytes
             EXPECT_EQ(fi_close(&of_region->fid), -FI_EBUSY);
             r.close();
             EXPECT_EQ(fi_close(&of_region->fid), 0);
@@ -320,7 +320,9 @@ TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
             n.post([&] { return fi_writedata(n.ep, bytes, 0, nullptr, 1, n.peer, 0, 0, nullptr); });
             n.post([&] { return fi_read(n.ep, bytes, 8, nullptr, n.peer, there.at(0), there.key, nullptr); });
             n.post([&] { return fi_read(n.ep, bytes, 8, nullptr, n.peer, there.at(8), there.key, nullptr); });
-            for (int i = 0; i < 7; ++i) {
+            n.post([&] { return fi_write(n.ep, bytes, 0, nullptr, n.peer, 0, 0, nullptr); });
+            n.post([&] { return fi_read(n.ep, bytes, 0, nullptr, n.peer, 0, 0, nullptr); });
+            for (int i = 0; i < 9; ++i) {
                 static_cast<void>(n.next(n.tx));
             }
             other.meet();
