@@ -53,7 +53,8 @@ int Counter::control(struct fid* f, int command, void* arg) noexcept
     switch (command) {
         case FI_GETWAIT: return arg == nullptr ? -FI_EINVAL : c.get_wait(arg);
         case FI_GETWAITOBJ: return told(arg, c.kind());
-        case FI_GETOPSFLAG: return told(arg, std::uint64_t{0});
+        case FI_GETOPSFLAG: return told(arg, std::uint64_t{0});   // there are none to set
+        case FI_SETOPSFLAG: return arg == nullptr ? -FI_EINVAL : *static_cast<const std::uint64_t*>(arg) == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
         default: return -FI_ENOSYS;
     }
 }

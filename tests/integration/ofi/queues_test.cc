@@ -387,6 +387,24 @@ TEST(Counters, CountWhatCompletesAndCanBeWaitedFor)
 }
 
 // Programs bind their counters when the endpoint works already.
+TEST(LinnetCounters, HaveNoFlagsToSet)
+{
+    two_processes(
+        [](Friend&) {
+            Node n;
+            fid_cntr* counter = nullptr;
+            ASSERT_EQ(fi_cntr_open(n.domain, nullptr, &counter, nullptr), 0);
+            std::uint64_t flags = 7;
+            EXPECT_EQ(fi_control(&counter->fid, FI_GETOPSFLAG, &flags), 0);
+            EXPECT_EQ(flags, 0u);
+            EXPECT_EQ(fi_control(&counter->fid, FI_SETOPSFLAG, &flags), 0);
+            flags = FI_COMPLETION;
+            EXPECT_EQ(fi_control(&counter->fid, FI_SETOPSFLAG, &flags), -FI_EBADFLAGS);
+            EXPECT_EQ(fi_close(&counter->fid), 0);
+        },
+        [](Friend&) {});
+}
+
 TEST(LinnetCounters, CountFromWhenTheyAreBoundOn)
 {
     const auto side = [](Friend& other) {
