@@ -216,7 +216,7 @@ void Endpoint::release() noexcept
         }
     }
     if (shared_tx_ != nullptr) {
-        --shared_tx_->users;
+        shared_tx_->leave();
     }
     if (shared_rx_ != nullptr) {
         --shared_rx_->users;
@@ -331,7 +331,7 @@ int Endpoint::bind_shared(struct fid* what, std::uint64_t flags)
         SharedTx& s = object<SharedTx, fid_stx>(what);
         if (s.admits(domain_, tx_caps_)) {
             shared_tx_ = &s;
-            ++s.users;
+            s.use();
             return FI_SUCCESS;
         }
     } else {

@@ -18,7 +18,9 @@ public:
     static int open(fid_domain* domain, fi_tx_attr* attr, fid_stx** out, void* context) noexcept;
     // An endpoint of this domain with these capabilities may use it: a subset of its own.
     [[nodiscard]] bool admits(const Domain& domain, std::uint64_t caps) const noexcept;
-    std::atomic<unsigned> users{0};
+    // An endpoint that is bound to it keeps it; the application may close it before.
+    void use() noexcept { ++users_; }
+    void leave() noexcept;
 
 private:
     SharedTx(Domain& domain, std::uint64_t caps);
@@ -27,6 +29,7 @@ private:
 
     Domain& domain_;
     const std::uint64_t caps_;
+    std::atomic<unsigned> users_{1};   // the application, and the endpoints
 };
 
 }   // namespace linnet::ofi
