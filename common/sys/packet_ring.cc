@@ -75,39 +75,52 @@ void PacketRing::swap(PacketRing& other) noexcept
     std::swap(oldest_, other.oldest_);
     std::swap(shown_, other.shown_);
     std::swap(drops_, other.drops_);
+    std::swap(listens_, other.listens_);
 }
 
 // ---- opening ----
 
-PacketRing::Opened PacketRing::make() noexcept
+PacketRing::Opened PacketRing::make(const Config& config) noexcept
 {
     Opened o;
-    // Protocol 0: not a single frame before the filter is in place and locked.
+    // Protocol 0: not a single frame before the filter is in place and locked, for whoever gets hold of the descriptor.
     o.ring.fd_.reset(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!o.ring.fd_.valid()) {
+    o.what = o.ring.fd_.valid() ? o.ring.set_up(config) : "cannot make a packet socket";
+    if (o.what != nullptr) {
         o.error = errno;
-        o.what = "cannot make a packet socket";
+        o.ring = PacketRing{};
     }
+    o.what = o.error != 0 ? o.what : "";
     return o;
 }
 
-PacketRing::Failure PacketRing::listen(const Config& config) noexcept
+PacketRing::Failure PacketRing::prepare(const Config& config) noexcept
 {
-    if (const char* const what = set_up(config); what != nullptr) {
-        const Failure f{errno, what};
-        *this = PacketRing{};   // what it was until now goes with the temporary
-        return f;
+    if (!has_ring() && !map_ring(config)) {
+        return {errno, "cannot make the receive ring"};
     }
     return {};
 }
 
+PacketRing::Failure PacketRing::listen(const Config& config) noexcept
+{
+    const Failure f = prepare(config);
+    if (f.error == 0 && !bind(config)) {
+        return {errno, "cannot bind the packet socket"};
+    }
+    return f;
+}
+
 PacketRing::Opened PacketRing::open(const Config& config) noexcept
 {
-    Opened o = make();
+    Opened o = make(config);
     if (o.error == 0) {
         const Failure f = o.ring.listen(config);
         o.error = f.error;
         o.what = f.what;
+        if (f.error != 0) {
+            o.ring = PacketRing{};
+        }
     }
     return o;
 }
@@ -128,17 +141,17 @@ const char* PacketRing::set_up(const Config& config) noexcept
     }
     // Room for a burst until the interface has sent it. The system cuts it to net.core.wmem_max.
     static_cast<void>(set(fd, SOL_SOCKET, SO_SNDBUF, 4 << 20));
-    if (!map_ring(config)) {
-        return "cannot make the receive ring";
-    }
+    return nullptr;
+}
+
+bool PacketRing::bind(const Config& config) noexcept
+{
     sockaddr_ll at{};
     at.sll_family = AF_PACKET;
     at.sll_protocol = htons(config.ether_type);
     at.sll_ifindex = static_cast<int>(config.interface_index);
-    if (::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-        return "cannot bind the packet socket";
-    }
-    return nullptr;
+    listens_ = ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    return listens_;
 }
 
 PacketRing::Shape PacketRing::shape_of(const Config& config) noexcept
@@ -175,6 +188,10 @@ bool PacketRing::map_ring(const Config& config) noexcept
     const std::size_t bytes = block_bytes_ * blocks;
     void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_.get(), 0);
     if (at == MAP_FAILED) {
+        const int why = errno;
+        request = {};   // no ring again: it can be made later
+        static_cast<void>(set(fd_.get(), SOL_PACKET, PACKET_RX_RING, &request, sizeof request));
+        errno = why;
         return false;
     }
     static_cast<void>(::madvise(at, bytes, MADV_DONTFORK));   // a child would give our places back

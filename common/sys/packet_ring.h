@@ -58,11 +58,13 @@ public:
         int error{0};
         const char* what{""};   // the step that failed
     };
-    // The socket alone, for which it takes the right. It gets no frame, and costs none anything.
-    [[nodiscard]] static Opened make() noexcept;
-    // The ring, once: frames come from now on. After a failure the socket is as it was, or gone.
+    // The socket alone, for which it takes the right, with its filter. It gets no frame, and costs none anything.
+    [[nodiscard]] static Opened make(const Config& config) noexcept;
+    // And its ring, once, which takes the kernel some milliseconds. Still no frame comes.
+    [[nodiscard]] Failure prepare(const Config& config) noexcept;
+    // Frames come from now on, into the ring, which is made if it is not there. What failed may be asked for again.
     [[nodiscard]] Failure listen(const Config& config) noexcept;
-    // Both.
+    // All of it.
     [[nodiscard]] static Opened open(const Config& config) noexcept;
     // How many it will have, at least.
     [[nodiscard]] static unsigned places_of(const Config& config) noexcept;
@@ -105,7 +107,8 @@ public:
     [[nodiscard]] unsigned places() const noexcept { return places_; }
     // Readable while frames wait; -1 where there is no socket.
     [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
-    [[nodiscard]] bool valid() const noexcept { return memory_ != nullptr; }
+    [[nodiscard]] bool has_ring() const noexcept { return memory_ != nullptr; }
+    [[nodiscard]] bool listens() const noexcept { return listens_; }
 
 private:
     static constexpr std::uint32_t kOurs = 1;   // TP_STATUS_USER
@@ -115,6 +118,7 @@ private:
     };
 
     [[nodiscard]] const char* set_up(const Config& config) noexcept;
+    [[nodiscard]] bool bind(const Config& config) noexcept;
     struct Shape {
         std::size_t place_bytes, block_bytes;
         unsigned per_block, blocks;
@@ -142,6 +146,7 @@ private:
     Cursor oldest_;             // the first that release() gives back
     unsigned shown_{0};         // places in between
     std::uint64_t drops_{0};
+    bool listens_{false};
 };
 
 struct PacketRing::Opened {

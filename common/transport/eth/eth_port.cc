@@ -111,8 +111,8 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
         return;
     }
     Interface& i = *interfaces_[route.interface];
-    if (frames::says_hello(frame)) {
-        knock(i, route);
+    if ((frames::says_hello(frame) && !heard_there(i, route)) || !i.ring.listens()) {
+        return;   // it is repeated
     }
     EtherHead head = i.head;
     head.to = route.mac;
@@ -155,7 +155,7 @@ bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFra
 
 bool EthPort::time_for_knocks() noexcept
 {
-    if (listening_) {
+    if (listening_.load(std::memory_order_relaxed)) {
         if (++passes_ <= kPassesBetweenLooks) [[likely]] {
             return false;
         }
@@ -178,7 +178,7 @@ std::size_t EthPort::receive(unsigned, std::span<frames::RxFrame> out) noexcept
     if (time_for_knocks()) {
         look_for_knocks();
     }
-    if (!listening_) {
+    if (!listening_.load(std::memory_order_relaxed)) {
         return 0;
     }
     std::size_t n = 0;
@@ -213,7 +213,7 @@ bool EthPort::watch(bool on) noexcept
 EventSource::Linger EthPort::linger() noexcept
 {
     constexpr unsigned kLooks = 8;   // of some 15 ns each
-    for (unsigned looks = 0; looks < kLooks && open_.load(std::memory_order_relaxed) && listening_; ++looks) {
+    for (unsigned looks = 0; looks < kLooks && open_.load(std::memory_order_relaxed) && listening_.load(std::memory_order_relaxed); ++looks) {
         if (std::any_of(interfaces_.begin(), interfaces_.end(), [](const auto& i) { return i->ring.ready(); })) {
             return EventSource::Linger::kArrival;
         }
@@ -244,7 +244,7 @@ std::uint64_t EthPort::kernel_drops(unsigned) const noexcept
 
 bool EthPort::prepare_sleep() noexcept
 {
-    if (!listening_) {
+    if (!listening_.load(std::memory_order_relaxed)) {
         return true;   // a knock wakes who sleeps
     }
     bool nothing = watched_ || watch(true);

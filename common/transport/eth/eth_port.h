@@ -4,9 +4,11 @@
 //
 // What it is  One packet ring for each Ethernet interface in use, whatever the number of peers. Arrivals are read from shared memory; a batch of frames leaves
 //             in one system call. A peer is a hardware address and an endpoint on the same segment, both out of its name; frames are never routed.
-// Listening   Each ring of a host looks at each frame that comes there. So a process has none until it calls somebody or is called: the caller knocks, with
-//             a datagram, at the UDP port whose number is the endpoint. With transports=auto only so many processes of a host may (setting eth_listeners).
-// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's and that of whom to knock at, leaves. Blocking: never.
+// Listening   Each ring of a host looks at each frame that comes there. So a process binds none until somebody calls it, or says that it listens for a call
+//             of ours: the caller knocks, with a datagram, at the UDP port whose number is the endpoint, and is answered likewise. With transports=auto
+//             only so many processes of a host may listen (setting eth_listeners).
+// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's and that of whom to knock at, leaves. Blocking:
+//             never, but for 10 ms in which the kernel makes the first ring of a process that shares its host with many.
 // Failure     Without the right to make packet sockets, or without an Ethernet interface, it opens all the same, says why in a line, and reaches nobody. There
 //             is no evidence of a peer's death: nothing in Ethernet says that nobody is there.
 // See         docs/eth.md, packet(7)
@@ -38,6 +40,7 @@ struct EthRoute {
     std::array<std::uint8_t, 2> endpoint{};   // big-endian
     std::uint8_t interface{0};                // ours, by number
     std::array<std::uint8_t, 7> zero{};
+    friend bool operator==(const EthRoute&, const EthRoute&) = default;
 };
 static_assert(sizeof(EthRoute) == 16);
 
@@ -75,6 +78,7 @@ private:
     // Looking for knocks takes a system call. Who does not listen yet looks when so much time, in ticks of some GHz, has passed, since it may seldom be asked;
     // who does, and is only told by those that it calls that they cannot, after so many passes.
     static constexpr Ticks kPause = 200'000;
+    static constexpr Ticks kSilence = 10'000'000'000;   // some seconds: longer than the patience with a call
     static constexpr unsigned kPassesBetweenLooks = 2048;
 
     // Payload that every Ethernet takes, without the endpoints.
@@ -88,7 +92,7 @@ private:
         std::size_t frame_bytes{0};    // longest, without the EtherHead
         ReservedPort endpoint;
         PacketRing::Config config;
-        PacketRing ring;               // a mere socket until we listen
+        PacketRing ring;               // a mere socket, or one with memory, until we listen
         std::uint64_t drops{0};        // token holder
         LogThrottle refused;
     };
@@ -97,21 +101,33 @@ private:
     [[nodiscard]] bool open_interface(const AddressVerdict& v, std::string& why_not);
     [[nodiscard]] const Interface* on_segment_of(const InetAddress& address) const noexcept;
     [[nodiscard]] bool take_place(std::string& why_not);
-    [[nodiscard]] bool make_rings(std::string& why_not);
+    [[nodiscard]] bool few_here() const;
+    [[nodiscard]] bool bind_rings(std::string& why_not);
+    [[nodiscard]] bool listen_now(std::string& why_not);
 
     // ---- knocks (knocks.cc) ----
-    enum class Word : std::uint32_t { kKnock = 0x6b6e6c4c, kBusy = 0x73626c4c };   // "Llnk", "Llbs"
+    enum class Word : std::uint32_t { kKnock = 0x6b6e6c4c, kHere = 0x65686c4c, kBusy = 0x73626c4c };   // "Llnk", "Llhe", "Llbs"
     struct Called {
         InetAddress at;           // its UDP port
         std::uint64_t id;         // of the name: only who has been told the name knocks and is let in
+        bool here{false};         // it said that it listens
+    };
+    struct Asked {
+        InetAddress at;
+        std::uint64_t id;
+        EthRoute to;
+        Ticks when;
     };
     [[nodiscard]] static Knock knock_of(Word word, std::uint64_t id) noexcept;
     [[nodiscard]] static std::uint64_t contact_key(const EthRoute& to) noexcept;
     void remember(const EthRoute& to, InetAddress at, const wire::EndpointName& name) const LINNET_EXCLUDES(called_lock_);
-    void knock(const Interface& i, const EthRoute& to) noexcept LINNET_EXCLUDES(called_lock_);
+    // May a hello go there? If nobody listens there yet, as far as is known, it knocks instead.
+    [[nodiscard]] bool heard_there(const Interface& i, const EthRoute& to) noexcept LINNET_EXCLUDES(called_lock_);
     [[nodiscard]] bool time_for_knocks() noexcept;
     void look_for_knocks() noexcept;
     void knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept;
+    void answered(Word word, std::uint64_t id, const InetAddress& from) LINNET_EXCLUDES(called_lock_);
+    void forget_silent() noexcept;
 
     template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
@@ -135,15 +151,16 @@ private:
     frames::PathTable paths_;
     std::atomic<bool> open_{false};      // relaxed: false stops what comes after shutdown
     std::uint64_t own_id_{0};
-    SocketOrError place_;                // token holder: one of the places of listeners that a host has, while held
+    SocketOrError place_;                // token holder: one of the places of listeners that a host has, from a call on that is not refused
 
     mutable Mutex called_lock_;
     mutable std::unordered_map<std::uint64_t, Called> called_ LINNET_GUARDED_BY(called_lock_);   // by contact_key()
 
     // The token holder's.
-    bool listening_{false};
+    std::atomic<bool> listening_{false};   // written by it, relaxed: who sends before has nobody that could answer
     Ticks looked_{0};                    // for knocks, last; 0: the next pass shall
     unsigned passes_{0};                 // since then
+    std::vector<Asked> asked_;           // knocked at, and not answered yet
     std::vector<frames::Evidence> busy_; // who said that it cannot listen
     std::size_t first_{0};               // token holder: the interface that is read first
     bool watched_{true};                 // likewise: its descriptor tells of arrivals

@@ -3,7 +3,9 @@
 // EthPort: knocks, by which a process that nobody called yet learns that frames are meant for it.
 //
 // A knock is a datagram from endpoint to endpoint: a word and the identity out of the name of whom it is for, which only those know whom its host told. It goes
-// out with each hello, so that one that was lost is no loss. Who cannot listen says so, and the caller need not wait.
+// out with each hello, so that one that was lost is no loss. Who listens says so, and only then the caller listens too and its hellos leave: one that nobody
+// could hear would look like a path that takes no long frames. Who cannot listen says that, and the caller need not wait.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -24,6 +26,7 @@ static_assert(sizeof(KnockText) == kKnockBytes);
 // Who calls more peers than this has long been heard by the first of them, and is told their addresses again where it calls again.
 constexpr std::size_t kMostCalled = 1u << 16;
 constexpr std::size_t kMostBusy = 1024;
+constexpr std::size_t kMostAsked = 1024;
 constexpr unsigned kKnocksAtOnce = 64;
 
 }   // namespace
@@ -54,21 +57,39 @@ void EthPort::remember(const EthRoute& to, InetAddress at, const wire::EndpointN
     if (called_.size() >= kMostCalled) {
         called_.clear();
     }
-    called_.insert_or_assign(contact_key(to), Called{at, name.endpoint_id.get()});
+    const Called now{at, name.endpoint_id.get()};
+    const auto [it, fresh] = called_.try_emplace(contact_key(to), now);
+    if (!fresh && (it->second.id != now.id || !it->second.at.same_host(now.at) || it->second.at.port() != now.at.port())) {
+        it->second = now;
+    }
 }
 
-void EthPort::knock(const Interface& i, const EthRoute& to) noexcept
+bool EthPort::heard_there(const Interface& i, const EthRoute& to) noexcept
 {
     Called called{};
     {
         MutexLock lock{called_lock_};
         const auto it = called_.find(contact_key(to));
-        if (it == called_.end()) {
-            return;   // it called us
+        if (it == called_.end() || it->second.here) {
+            return true;   // who is not there called us
         }
         called = it->second;
     }
+    const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.to == to && a.id == called.id; });
+    if (asked != asked_.end()) {
+        asked->when = read_ticks();
+    } else {
+        if (asked_.size() == kMostAsked) {
+            asked_.erase(asked_.begin());
+        }
+        try {
+            asked_.push_back({called.at, called.id, to, read_ticks()});
+        } catch (const std::bad_alloc&) {
+            return false;   // the next hello tries again
+        }
+    }
     send_knock(i.endpoint.fd.get(), called.at, knock_of(Word::kKnock, called.id));
+    return false;
 }
 
 void EthPort::look_for_knocks() noexcept
@@ -80,6 +101,17 @@ void EthPort::look_for_knocks() noexcept
             knock_came(n, knock, from);
         }
     }
+    forget_silent();
+}
+
+// Whose calls all failed holds no place for them.
+void EthPort::forget_silent() noexcept
+{
+    const Ticks now = read_ticks();
+    asked_.erase(std::remove_if(asked_.begin(), asked_.end(), [now](const Asked& a) { return now - a.when > kSilence; }), asked_.end());
+    if (asked_.empty() && !listening_.load(std::memory_order_relaxed)) {
+        place_ = {};
+    }
 }
 
 void EthPort::knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept
@@ -89,30 +121,44 @@ try {
     const auto word = static_cast<Word>(text.word.get());
     if (word == Word::kKnock && text.id.get() == own_id_) {
         std::string why_not;
-        if (!listen(why_not)) {
+        const bool here = listen_now(why_not);
+        if (!here) {
             LINNET_LOG(log_, kDebug, "eth: %s calls in vain: %s", from.text().c_str(), why_not.c_str());
-            send_knock(interfaces_[number]->endpoint.fd.get(), from, knock_of(Word::kBusy, own_id_));
         }
-        return;
-    }
-    if (word != Word::kBusy) {
-        return;
-    }
-    MutexLock lock{called_lock_};
-    for (const auto& [key, called] : called_) {
-        if (called.id != text.id.get() || !called.at.same_host(from) || called.at.port() != from.port() || busy_.size() == kMostBusy) {
-            continue;
-        }
-        EthRoute to;   // the key once more
-        for (std::size_t i = 0; i < to.mac.size(); ++i) {
-            to.mac[i] = static_cast<std::uint8_t>(key >> (8 * (to.mac.size() - 1 - i)));
-        }
-        to.endpoint = {static_cast<std::uint8_t>(key >> 56), static_cast<std::uint8_t>(key >> 48)};
-        to.interface = static_cast<std::uint8_t>(number);
-        busy_.push_back({frames::Route::of(to), EBUSY});
+        send_knock(interfaces_[number]->endpoint.fd.get(), from, knock_of(here ? Word::kHere : Word::kBusy, own_id_));
+    } else if (word == Word::kHere || word == Word::kBusy) {
+        answered(word, text.id.get(), from);
     }
 } catch (const std::bad_alloc&) {
     return;   // whoever knocked does so again
+}
+
+// Only one that was asked is believed.
+void EthPort::answered(Word word, std::uint64_t id, const InetAddress& from)
+{
+    const auto asked = std::find_if(asked_.begin(), asked_.end(),
+                                    [&](const Asked& a) { return a.id == id && a.at.same_host(from) && a.at.port() == from.port(); });
+    if (asked == asked_.end()) {
+        return;
+    }
+    const EthRoute to = asked->to;
+    asked_.erase(asked);
+    std::string why_not;
+    bool can = word == Word::kHere;
+    if (can && !listen_now(why_not)) {
+        LINNET_LOG(log_, kDebug, "eth: %s listens, but here %s", from.text().c_str(), why_not.c_str());
+        can = false;
+    }
+    if (!can) {
+        if (busy_.size() < kMostBusy) {
+            busy_.push_back({frames::Route::of(to), EBUSY});
+        }
+        return;
+    }
+    MutexLock lock{called_lock_};
+    if (const auto it = called_.find(contact_key(to)); it != called_.end()) {
+        it->second.here = true;
+    }
 }
 
 bool EthPort::next_evidence(frames::Evidence& out) noexcept

@@ -90,7 +90,11 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     c.frame_bytes = mtu + kEtherHeaderBytes;
     c.frames = static_cast<unsigned>(settings_.integer(SettingId::kEthRing));
     c.bypass_qdisc = settings_.boolean(SettingId::kEthBypass);
-    PacketRing::Opened o = PacketRing::make();
+    PacketRing::Opened o = PacketRing::make(c);
+    if (const PacketRing::Failure f = o.error == 0 && few_here() ? o.ring.prepare(c) : PacketRing::Failure{}; f.error != 0) {
+        o.error = f.error;
+        o.what = f.what;
+    }
     if (o.error != 0) {
         why_not = std::string{o.what} + ": " + errno_text(o.error) + " (errno " + std::to_string(o.error) + ")";
         if (o.error == EPERM || o.error == EACCES) {
@@ -104,8 +108,8 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     i->head.from = ether.mac;
     i->head.ether_type = big_endian(c.ether_type);
     i->head.from_endpoint = big_endian(c.endpoint);
-    if (failed(epoll_.add(i->endpoint.fd.get(), EPOLLIN, kKnocks, log_))) {
-        why_not = "cannot watch its UDP port";
+    if (failed(epoll_.add(i->endpoint.fd.get(), EPOLLIN, kKnocks, log_)) || failed(epoll_.add(i->ring.descriptor(), EPOLLIN, interfaces_.size(), log_))) {
+        why_not = "cannot watch its sockets";
         return false;
     }
     LINNET_LOG(log_, kInfo, "eth: %s, %s endpoint %u, frames up to %zu bytes", i->name.c_str(), mac_text(ether.mac).c_str(), i->endpoint.port,
@@ -159,7 +163,7 @@ Status EthPort::open(wire::EndpointName& name)
     }
     open_.store(true, std::memory_order_relaxed);
     std::string why_not;
-    if (!interfaces_.empty() && settings_.integer(SettingId::kEthListeners) == 0 && !listen(why_not)) {
+    if (!interfaces_.empty() && settings_.integer(SettingId::kEthListeners) == 0 && !listen_now(why_not)) {
         LINNET_LOG(log_, kWarn, "eth: nobody can call: %s", why_not.c_str());
     }
     return Status::kOk;
@@ -167,17 +171,34 @@ Status EthPort::open(wire::EndpointName& name)
 
 // ---- listening ----
 
+// For a call: it takes no more than a place now. Frames have to come when the callee has said that it can hear us.
 bool EthPort::listen(std::string& why_not)
 {
-    if (listening_ || interfaces_.empty() || !open_.load(std::memory_order_relaxed)) {
+    if (listening_.load(std::memory_order_relaxed) || interfaces_.empty() || !open_.load(std::memory_order_relaxed)) {
         return true;   // routes() has the reason, if any
     }
-    if (!take_place(why_not) || !make_rings(why_not)) {
+    return take_place(why_not);
+}
+
+bool EthPort::listen_now(std::string& why_not)
+{
+    if (!listen(why_not)) {
+        return false;
+    }
+    if (!listening_.load(std::memory_order_relaxed) && !bind_rings(why_not)) {
         place_ = {};
         return false;
     }
-    listening_ = true;
     return true;
+}
+
+// Their rings are made when they open, as what is made later is made while they communicate. Of many processes most talk over something else.
+bool EthPort::few_here() const
+{
+    const std::int64_t here = settings_.integer(SettingId::kLocalRanks);   // 0: not known
+    const std::int64_t places = settings_.integer(SettingId::kEthListeners);
+    const std::string& transports = settings_.text(SettingId::kTransports);
+    return places == 0 || (here != 0 && here <= places) || !(transports.empty() || transports == "auto");
 }
 
 // Those who share a host, without knowing of each other, hold names that its network namespace has once.
@@ -201,27 +222,22 @@ bool EthPort::take_place(std::string& why_not)
     return false;
 }
 
-bool EthPort::make_rings(std::string& why_not)
+// One interface that fails, for it is gone by now or has no memory left, is no reason to leave the others.
+bool EthPort::bind_rings(std::string& why_not)
 {
-    for (std::size_t n = 0; n < interfaces_.size(); ++n) {
-        Interface& i = *interfaces_[n];
-        if (i.ring.valid()) {
+    bool any = false;
+    for (const auto& i : interfaces_) {
+        const PacketRing::Failure f = i->ring.listen(i->config);
+        if (f.error != 0) {
+            why_not = i->name + ": " + f.what + ": " + errno_text(f.error) + " (errno " + std::to_string(f.error) + ")";
+            LINNET_LOG(log_, kInfo, "eth: nothing comes over %s", why_not.c_str());
             continue;
         }
-        const PacketRing::Failure f = i.ring.listen(i.config);
-        if (f.error != 0) {
-            why_not = i.name + ": " + f.what + ": " + errno_text(f.error) + " (errno " + std::to_string(f.error) + ")";
-            i.ring = PacketRing::make().ring;
-            return false;
-        }
-        if (failed(epoll_.add(i.ring.descriptor(), EPOLLIN, n, log_))) {
-            why_not = i.name + ": cannot watch its packet socket";
-            i.ring = PacketRing::make().ring;
-            return false;
-        }
-        LINNET_LOG(log_, kInfo, "eth: listening on %s, endpoint %u, a ring of %u", i.name.c_str(), i.endpoint.port, i.ring.places());
+        LINNET_LOG(log_, kInfo, "eth: listening on %s, endpoint %u, a ring of %u", i->name.c_str(), i->endpoint.port, i->ring.places());
+        any = true;
     }
-    return true;
+    listening_.store(any, std::memory_order_relaxed);
+    return any;
 }
 
 frames::PortLimits EthPort::limits(unsigned) const noexcept

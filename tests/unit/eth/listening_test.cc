@@ -3,6 +3,7 @@
 // EthPort between two hosts: who listens to raw Ethernet, from when on, and how many at a time. A case that may not make network namespaces is skipped.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
@@ -124,19 +125,26 @@ protected:
     std::uint64_t ids_{100};
 };
 
-TEST_F(ListeningTest, ListensFromItsFirstCallOnAndWhoIsCalledFromTheKnockOn)
+TEST_F(ListeningTest, WhoIsCalledListensFromTheKnockOnAndTheCallerFromTheAnswerOn)
 {
     const auto a = open(0, "eth", "8");
     const auto b = open(1, "eth", "8");
     EXPECT_EQ(passes(*a) + passes(*b), 0u);
-    EXPECT_EQ(listeners(0) + listeners(1), 0u);
     call(*a, b->name);
+    EXPECT_EQ(listeners(0) + listeners(1), 0u);
+    EXPECT_EQ(passes(*b), 0u);
+    EXPECT_EQ(listeners(1), 1u) << "the knock was heard";
+    EXPECT_EQ(a->stats.total(Counter::kEthTxBytes), 0u) << "a hello that nobody hears looks like one that is too long for the path";
+    EXPECT_EQ(listeners(0), 0u);
+    EXPECT_EQ(passes(*a), 0u);
     EXPECT_EQ(listeners(0), 1u);
-    EXPECT_EQ(listeners(1), 0u);
-    EXPECT_EQ(passes(*b), 0u) << "the hello was lost, and the knock heard";
-    EXPECT_EQ(listeners(1), 1u);
     call(*a, b->name);
     EXPECT_EQ(passes(*b), 1u);
+    call(*b, a->name);   // who listens already has to know it of the other one too
+    EXPECT_EQ(passes(*a), 0u);
+    EXPECT_EQ(passes(*b), 0u);
+    call(*b, a->name);
+    EXPECT_EQ(passes(*a), 1u);
 }
 
 TEST_F(ListeningTest, KnockWakesASleeper)
@@ -150,9 +158,40 @@ TEST_F(ListeningTest, KnockWakesASleeper)
     EXPECT_EQ(pass(*b), 0u);
     EXPECT_EQ(listeners(1), 1u) << "heard in the first pass";
     EXPECT_TRUE(b->port->prepare_sleep());
+    EXPECT_TRUE(a->port->prepare_sleep());
+    ASSERT_TRUE(readable(*a)) << "by the answer";
+    a->port->finish_sleep();
+    EXPECT_EQ(pass(*a), 0u);
     call(*a, b->name);
     ASSERT_TRUE(readable(*b)) << "now by the frame";
     EXPECT_FALSE(b->port->prepare_sleep());
+}
+
+// Before the filter of a socket is there it would take anything, for whoever has its descriptor.
+TEST_F(ListeningTest, NoSocketIsEverWithoutItsFilter)
+{
+    PacketRing::Config config;
+    const NamespacePair::Scope there{*hosts_, 0};
+    PacketRing::Opened o = PacketRing::make(config);
+    ASSERT_EQ(o.error, 0) << o.what;
+    const int off = 0;
+    EXPECT_NE(::setsockopt(o.ring.descriptor(), SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof off), 0) << "locked";
+    EXPECT_EQ(errno, EPERM);
+}
+
+TEST_F(ListeningTest, OneInterfaceThatFailsLeavesTheSocketForALaterTry)
+{
+    const NamespacePair::Scope there{*hosts_, 0};
+    PacketRing::Config config;
+    config.interface_index = 4711;   // gone
+    PacketRing::Opened o = PacketRing::make(config);
+    ASSERT_EQ(o.error, 0) << o.what;
+    EXPECT_EQ(o.ring.prepare(config).error, 0);
+    EXPECT_EQ(o.ring.listen(config).error, ENODEV);
+    EXPECT_FALSE(o.ring.listens());
+    config.interface_index = ether_interface("eth0").index;
+    EXPECT_EQ(o.ring.listen(config).error, 0);
+    EXPECT_TRUE(o.ring.listens());
 }
 
 TEST_F(ListeningTest, WhoWasNotToldTheNameKnocksInVain)
@@ -178,21 +217,22 @@ TEST_F(ListeningTest, SoManyOfAHostListenAtATimeWhereTheTransportIsChosenForThem
     EXPECT_TRUE(listen(*elsewhere, why_not)) << why_not;
     EXPECT_FALSE(listen(*second, why_not));
     EXPECT_NE(why_not.find("eth_listeners"), std::string::npos) << why_not;
-    EXPECT_EQ(listeners(0), 2u);
     first.reset();
     EXPECT_TRUE(listen(*second, why_not)) << why_not;
 }
 
-TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallers)
+TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallersWhoGiveTheirsBack)
 {
     const auto a = open(0, "auto", "1");
+    const auto next = open(0, "auto", "1");
     const auto b = open(1, "auto", "1");
     const auto other = open(1, "auto", "1");
     std::string why_not;
     ASSERT_TRUE(listen(*other, why_not)) << why_not;
     call(*a, b->name);
+    EXPECT_FALSE(listen(*next, why_not)) << "the caller has the place of its host";
     EXPECT_EQ(passes(*b), 0u);
-    EXPECT_EQ(listeners(1), 1u);
+    EXPECT_EQ(listeners(1), 0u);
     frames::Evidence e;
     EXPECT_FALSE(a->port->next_evidence(e));
     EXPECT_EQ(passes(*a), 0u);
@@ -200,6 +240,7 @@ TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallers)
     EXPECT_EQ(e.route, route(*a, b->name));
     EXPECT_EQ(e.error, EBUSY);
     EXPECT_FALSE(a->port->next_evidence(e));
+    EXPECT_TRUE(listen(*next, why_not)) << why_not;
 }
 
 TEST_F(ListeningTest, WithoutABoundAllListenFromTheStart)
@@ -208,6 +249,8 @@ TEST_F(ListeningTest, WithoutABoundAllListenFromTheStart)
     const auto b = open(1, "eth", "0");
     EXPECT_EQ(listeners(0), 1u);
     EXPECT_EQ(listeners(1), 1u);
+    call(*a, b->name);
+    EXPECT_EQ(passes(*b) + passes(*a), 0u) << "he cannot know";
     call(*a, b->name);
     EXPECT_EQ(passes(*b), 1u);
 }
