@@ -44,6 +44,18 @@ void ReadingChoice::begin(const ReadingCost& cost) noexcept
     pays_.store(pays, std::memory_order_relaxed);
 }
 
+bool ReadingChoice::wants_sample() noexcept
+{
+    if (!learns_) {
+        return false;
+    }
+    const std::uint32_t pause = pause_.load(std::memory_order_relaxed);
+    if (pause != 0) {
+        pause_.store(pause - 1, std::memory_order_relaxed);
+    }
+    return pause == 0;
+}
+
 void ReadingChoice::wrote(std::size_t bytes, Nanos took) noexcept
 {
     const Nanos::rep sample = took.count() * static_cast<Nanos::rep>(kReadingSample) / static_cast<Nanos::rep>(bytes);
@@ -56,6 +68,7 @@ void ReadingChoice::wrote(std::size_t bytes, Nanos took) noexcept
     }
     least_.store(Nanos::max().count(), std::memory_order_relaxed);
     samples_.store(0, std::memory_order_relaxed);
+    pause_.store(kPause, std::memory_order_relaxed);
     pays_.store(reading_pays({cost_.read, Nanos{least}}), std::memory_order_relaxed);
 }
 
@@ -67,6 +80,7 @@ void ReadingChoice::chosen() noexcept
     const std::uint32_t read = read_.load(std::memory_order_relaxed) + 1;
     read_.store(read < kAskAgain ? read : 0, std::memory_order_relaxed);
     if (read == kAskAgain) {
+        pause_.store(0, std::memory_order_relaxed);
         pays_.store(false, std::memory_order_relaxed);
     }
 }

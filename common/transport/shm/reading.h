@@ -28,9 +28,10 @@ struct ReadingCost {
 
 // Which it is, in use. What measure_reading() says of a copy is its best, with both ends in one processor's cache; between two processors the lines of a
 // ring have to cross, which some do as fast and others in four times that. So who writes long messages into rings tells what it took, and that is believed
-// instead.
+// instead. What they copy is fetched into their cache first, as it was for the read that is compared: the ring is asked for, not the user's memory.
 //
-// Threads: any. The words are relaxed: they are hints of which each is right by itself, and a sample that two threads lose to each other is of no account.
+// Threads: any. The words are relaxed: they are hints of which each is right by itself; what two threads lose to each other, or decide on too few samples, is
+// decided again.
 class ReadingChoice {
 public:
     // Copies of at least so much say what copying takes.
@@ -40,6 +41,8 @@ public:
     void begin(const ReadingCost& cost) noexcept;
     [[nodiscard]] bool pays() const noexcept { return pays_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool learns() const noexcept { return learns_; }
+    // Shall this copy be a sample? A row of them is, then many are not.
+    [[nodiscard]] bool wants_sample() noexcept;
     // So many bytes were written into a ring. A few of these decide together, by the best: what a processor that was taken away adds says nothing.
     void wrote(std::size_t bytes, Nanos took) noexcept;
     // A message will be read, because that pays. Nobody writes then, so after many the question is asked again.
@@ -48,10 +51,12 @@ public:
 private:
     static constexpr std::uint32_t kSamples = 32;   // more than the pages of a ring that is new
     static constexpr std::uint32_t kAskAgain = 4096;
+    static constexpr std::uint32_t kPause = 1024;    // copies between two rows
 
     ReadingCost cost_;   // constant after begin(), as is
     bool learns_{false};
     std::atomic<bool> pays_{true};
+    std::atomic<std::uint32_t> pause_{0};
     std::atomic<std::uint32_t> samples_{0};
     std::atomic<std::uint32_t> read_{0};
     std::atomic<Nanos::rep> least_{Nanos::max().count()};   // of these samples, for kReadingSample bytes

@@ -22,6 +22,14 @@ constexpr std::size_t piece_of(std::size_t bytes) noexcept { return std::max(kPi
 // and the way back.
 constexpr std::size_t kPullMin = 16 * 1024;
 
+// Into this core's cache.
+void fetch(std::span<const std::byte> data) noexcept
+{
+    for (std::size_t at = 0; at < data.size(); at += kCacheLine) {
+        static_cast<void>(*static_cast<const volatile std::byte*>(&data[at]));
+    }
+}
+
 }   // namespace
 
 // The peer is told after the record is in its ring; see the proofs of RecordRing and BellPage.
@@ -59,7 +67,10 @@ void ShmTransport::broke(Tx& tx) noexcept
 RingWriter::Put ShmTransport::put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
                                           std::span<const std::byte> data) noexcept
 {
-    const bool sample = data.size() >= ReadingChoice::kSampleMin && choice_.learns();
+    const bool sample = data.size() >= ReadingChoice::kSampleMin && choice_.wants_sample();
+    if (sample) {
+        fetch(data);
+    }
     const TimePoint begun = sample ? monotonic_now() : TimePoint{};
     Put put = tx.ring.put(kind, head, tail, data);
     if (sample && put == Put::kDone) {
