@@ -42,7 +42,7 @@ public:
     Fence(const Fence&) = delete;
     Fence& operator=(const Fence&) = delete;
 
-    // Anything is held back; else an operation need not ask join().
+    // Anything is held back; else an operation need not ask join(). seq_cst, with Peer::open_operations in the core: see there.
     [[nodiscard]] bool holds() const noexcept { return held_.load(std::memory_order_seq_cst) != 0; }
     // One that could begin lacks something of which no wake-up tells: who wants to sleep tries again.
     [[nodiscard]] bool stuck() const noexcept { return stuck_.load(std::memory_order_seq_cst); }

@@ -88,7 +88,7 @@ typedef struct linnet_rma {
  * result: status, length; LINNET_ERR_KEY, LINNET_ERR_BOUNDS, LINNET_ERR_NOT_ALLOWED: the peer refused, and nothing was written.
  * @retval LINNET_IN_PROGRESS      accepted; `done` will run
  * @retval LINNET_ERR_NO_RESOURCE  too many are open, or the peer has not seen the immediates of before: retry after linnet_progress()
- * @retval LINNET_ERR_AGAIN        the fence: retry when an operation towards this peer has ended
+ * @retval LINNET_ERR_AGAIN        the fence: retry when the linnet_progress() or linnet_wait() has returned that ran the `done` of one towards this peer
  * @retval LINNET_ERR_PEER_DOWN, LINNET_ERR_UNREACHABLE, LINNET_ERR_REFUSED  the peer is lost
  * @retval LINNET_ERR_INVALID      no such peer, or misaligned request */
 LINNET_API linnet_status_t linnet_rma_write(linnet_context_t* ctx, const linnet_rma_t* rma, linnet_request_t* request) LINNET_NOEXCEPT;

@@ -19,7 +19,8 @@ constexpr std::size_t kStaging = BlockPool::kLargest;
 
 // ---- the side that asks ----
 
-// Nothing is changed unless kOk. A fence waits for all that was started before (kAgain): the caller comes again when one of these is over.
+// Nothing is changed unless kOk. A fence waits for all that was started before (kAgain): the caller comes again when it has made progress that
+// told it of the end of one.
 Status Proto::may_start(Peer& peer, const RemoteArgs& args) noexcept
 {
     if (const Status down = peer.down_reason(); down != Status::kOk) {

@@ -112,7 +112,8 @@ public:
     IntrusiveList<SendRequest> open_sends LINNET_GUARDED_BY(lock);    // every incomplete send
     IntrusiveList<RecvRequest> active_recvs LINNET_GUARDED_BY(lock);  // every matched, incomplete rendezvous receive
     // Sends, writes, reads of the host's that are not over. More under lock; less when the host has been told of the end, by whichever thread does so, so that
-    // what a fence lets go never ends, for the host, before what it waited for.
+    // what a fence lets go never ends, for the host, before what it waited for. seq_cst, before progress returns, for who then looks whether a fence holds
+    // anything back (ofi_provider/fence.h): one who holds back says so first and asks here afterwards, so one of the two sees the other.
     std::atomic<std::uint32_t> open_operations{0};
     bool connected LINNET_GUARDED_BY(lock) = false;               // counted by the progress engine
     bool said_goodbye LINNET_GUARDED_BY(lock) = false;            // the protocol sends no more of its own
