@@ -52,7 +52,7 @@ TEST_P(Formats, EntriesAreAsLongAsTheFormatSays)
         int context = 0;
         post_receives(n, 3, &in, &context);
         other.meet();
-        const std::size_t sizes[] = {0, sizeof(fi_cq_entry), sizeof(fi_cq_msg_entry), sizeof(fi_cq_data_entry), sizeof(fi_cq_tagged_entry)};
+        const std::size_t sizes[] = {sizeof(fi_cq_entry), sizeof(fi_cq_entry), sizeof(fi_cq_msg_entry), sizeof(fi_cq_data_entry), sizeof(fi_cq_tagged_entry)};
         const std::size_t size = sizes[GetParam()];
         unsigned char room[4 * sizeof(fi_cq_tagged_entry)];
         std::fill(std::begin(room), std::end(room), 0xee);
@@ -74,7 +74,7 @@ TEST_P(Formats, EntriesAreAsLongAsTheFormatSays)
     });
 }
 INSTANTIATE_TEST_SUITE_P(All, Formats,
-                         ::testing::Values(FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED));
+                         ::testing::Values(FI_CQ_FORMAT_UNSPEC, FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG, FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED));
 
 TEST(CompletionQueue, SelectiveCompletionReportsOnlyWhatIsAskedFor)
 {
