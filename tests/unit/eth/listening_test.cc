@@ -250,9 +250,7 @@ TEST_F(ListeningTest, WithoutABoundAllListenFromTheStart)
     EXPECT_EQ(listeners(0), 1u);
     EXPECT_EQ(listeners(1), 1u);
     call(*a, b->name);
-    EXPECT_EQ(passes(*b) + passes(*a), 0u) << "he cannot know";
-    call(*a, b->name);
-    EXPECT_EQ(passes(*b), 1u);
+    EXPECT_EQ(passes(*b), 1u) << "without a knock, which may not come through";
 }
 
 }   // namespace
