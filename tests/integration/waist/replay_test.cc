@@ -61,7 +61,7 @@ protected:
         const std::string port = std::to_string(kPort);
         const std::vector<linnet_setting_t> settings{{"net_include", ""}, {"transports", GetParam()}, {"udp_segment", "off"},
                                                      {"udp_port_min", port.c_str()}, {"udp_port_max", port.c_str()}, {"eth_ring", "4096"},
-                                                     {"event_thread", "off"}};
+                                                     {"event_thread", "off"}, {"eth_listeners", "0"}};   // all hear from the start
         TwoHosts::open(settings);
     }
     // Messages of all kinds both ways, each with bytes of its own; `each_pass` after every pass of polling.
