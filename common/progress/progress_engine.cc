@@ -50,7 +50,7 @@ constexpr Nanos kRobberyRemembered{100'000'000};
 
 // Threads that polled within so long of each other wait in turn: some ticks of the scheduler, since one may have the core to itself until the next. One that
 // polled before, and works on something else now, must not make the others sleep.
-constexpr Nanos kInTurn{10'000'000};
+constexpr Nanos kInTurn{25'000'000};
 
 }   // namespace
 

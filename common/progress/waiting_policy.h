@@ -255,7 +255,7 @@ public:
     void polled(std::uintptr_t mark, Ticks now, Ticks window, unsigned cores) noexcept
     {
         if (now - since_ > window) {
-            outnumber_ = seen_by(cores);
+            outnumber_ = now - since_ <= 2 * window && seen_by(cores);
             since_ = now;
             seen_ = 0;
         }

@@ -111,8 +111,15 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
         return;
     }
     Interface& i = *interfaces_[route.interface];
-    if ((frames::says_hello(frame) && !heard_there(i, route)) || !i.ring.listens()) {
+    const bool hello = frames::says_hello(frame);
+    if (hello && !heard_there(i, route)) {
         return;   // it is repeated
+    }
+    if (!i.ring.listens()) {   // this interface alone could not be listened to
+        if (hello) {
+            no_way(route, ENETDOWN);
+        }
+        return;
     }
     EtherHead head = i.head;
     head.to = route.mac;
@@ -155,15 +162,13 @@ bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFra
 
 bool EthPort::time_for_knocks() noexcept
 {
-    if (listening_.load(std::memory_order_relaxed)) {
-        if (++passes_ <= kPassesBetweenLooks) [[likely]] {
-            return false;
-        }
-        passes_ = 0;
-        return true;
+    const bool listening = listening_.load(std::memory_order_relaxed);
+    if (listening && ++passes_ <= kPassesBetweenLooks) [[likely]] {
+        return false;
     }
+    passes_ = 0;
     const Ticks now = read_ticks();
-    if (looked_ != 0 && now - looked_ < kPause) {
+    if (looked_ != 0 && now - looked_ < (listening ? kPauseOfListener : kPause)) {
         return false;
     }
     looked_ = now;

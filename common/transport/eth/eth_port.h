@@ -14,12 +14,14 @@
 // See         docs/eth.md, packet(7)
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "conf/settings.h"
 #include "progress/ticks.h"
@@ -75,11 +77,12 @@ public:
     }
 
 private:
-    // Looking for knocks takes a system call. Who does not listen yet looks when so much time, in ticks of some GHz, has passed, since it may seldom be asked;
-    // who does, and is only told by those that it calls that they cannot, after so many passes.
+    // Looking for knocks takes a system call, so it is done when so much time, in ticks of some GHz, has passed: counted in passes it would be late where they
+    // are rare. Who listens is in a hurry for its frames, and reads the clock in some of its passes only.
     static constexpr Ticks kPause = 200'000;
-    static constexpr Ticks kSilence = 10'000'000'000;   // some seconds: longer than the patience with a call
-    static constexpr unsigned kPassesBetweenLooks = 2048;
+    static constexpr Ticks kPauseOfListener = 1'000'000;
+    static constexpr unsigned kPassesBetweenLooks = 8;
+    static constexpr Nanos kSilence = std::chrono::seconds{5};   // longer than the patience with a call
 
     // Payload that every Ethernet takes, without the endpoints.
     static constexpr std::size_t kSafeFrame = 1500 - (sizeof(EtherHead) - kEtherHeaderBytes);
@@ -116,7 +119,7 @@ private:
         InetAddress at;
         std::uint64_t id;
         EthRoute to;
-        Ticks when;
+        TimePoint when;   // last
     };
     [[nodiscard]] static Knock knock_of(Word word, std::uint64_t id) noexcept;
     [[nodiscard]] static std::uint64_t contact_key(const EthRoute& to) noexcept;
@@ -128,6 +131,7 @@ private:
     void knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept;
     void answered(Word word, std::uint64_t id, const InetAddress& from) LINNET_EXCLUDES(called_lock_);
     void forget_silent() noexcept;
+    void no_way(const EthRoute& to, int error) noexcept;
 
     template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/wire_int.h"
+#include "sys/system_clock.h"
 #include "transport/eth/eth_port.h"
 
 namespace linnet::eth {
@@ -80,13 +81,13 @@ bool EthPort::heard_there(const Interface& i, const EthRoute& to) noexcept
     }
     const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.to == to && a.id == called.id; });
     if (asked != asked_.end()) {
-        asked->when = read_ticks();
+        asked->when = monotonic_now();
     } else {
         if (asked_.size() == kMostAsked) {
             asked_.erase(asked_.begin());
         }
         try {
-            asked_.push_back({called.at, called.id, to, read_ticks()});
+            asked_.push_back({called.at, called.id, to, monotonic_now()});
         } catch (const std::bad_alloc&) {
             return false;   // the next hello tries again
         }
@@ -110,7 +111,7 @@ void EthPort::look_for_knocks() noexcept
 // Whose calls all failed holds no place for them.
 void EthPort::forget_silent() noexcept
 {
-    const Ticks now = read_ticks();
+    const TimePoint now = monotonic_now();
     asked_.erase(std::remove_if(asked_.begin(), asked_.end(), [now](const Asked& a) { return now - a.when > kSilence; }), asked_.end());
     if (asked_.empty() && !listening_.load(std::memory_order_relaxed)) {
         place_ = {};
@@ -124,7 +125,7 @@ try {
     const auto word = static_cast<Word>(text.word.get());
     if (word == Word::kKnock && text.id.get() == own_id_) {
         std::string why_not;
-        const bool here = listen_now(why_not);
+        const bool here = listen_now(why_not) && interfaces_[number]->ring.listens();
         if (!here) {
             LINNET_LOG(log_, kDebug, "eth: %s calls in vain: %s", from.text().c_str(), why_not.c_str());
         }
@@ -153,15 +154,23 @@ void EthPort::answered(Word word, std::uint64_t id, const InetAddress& from)
         can = false;
     }
     if (!can) {
-        if (busy_.size() < kMostBusy) {
-            busy_.push_back({frames::Route::of(to), EBUSY});
-        }
+        no_way(to, EBUSY);
         return;
     }
     MutexLock lock{called_lock_};
     if (const auto it = called_.find(contact_key(to)); it != called_.end()) {
         it->second.here = true;
     }
+}
+
+// The call is over, and need not wait for its patience to be.
+void EthPort::no_way(const EthRoute& to, int error) noexcept
+try {
+    if (busy_.size() < kMostBusy) {
+        busy_.push_back({frames::Route::of(to), error});
+    }
+} catch (const std::bad_alloc&) {
+    return;   // it waits
 }
 
 bool EthPort::next_evidence(frames::Evidence& out) noexcept

@@ -177,7 +177,8 @@ bool EthPort::listen(std::string& why_not)
     if (listening_.load(std::memory_order_relaxed) || interfaces_.empty() || !open_.load(std::memory_order_relaxed)) {
         return true;   // routes() has the reason, if any
     }
-    return take_place(why_not);
+    const bool all = settings_.integer(SettingId::kEthListeners) == 0;   // then they tried when they opened, and hellos wait for no answer
+    return take_place(why_not) && (!all || bind_rings(why_not));
 }
 
 bool EthPort::listen_now(std::string& why_not)

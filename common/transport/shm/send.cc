@@ -67,7 +67,7 @@ void ShmTransport::broke(Tx& tx) noexcept
 RingWriter::Put ShmTransport::put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
                                           std::span<const std::byte> data) noexcept
 {
-    const bool sample = data.size() >= ReadingChoice::kSampleMin && choice_.wants_sample();
+    const bool sample = data.size() >= ReadingChoice::kSampleMin && tx.ring.has_room(data.size()) && choice_.wants_sample();
     if (sample) {
         fetch(data);
     }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -145,6 +146,34 @@ TEST_F(ListeningTest, WhoIsCalledListensFromTheKnockOnAndTheCallerFromTheAnswerO
     EXPECT_EQ(passes(*b), 0u);
     call(*b, a->name);
     EXPECT_EQ(passes(*a), 1u);
+}
+
+// A hello leaves only after the answer, so who listens already must not be late with it, nor the one that waits for it.
+TEST_F(ListeningTest, ListenersThatSeldomPollHearEachOtherSoon)
+{
+    constexpr unsigned kFew = 30;
+    const auto seldom = [this](Node& n) {
+        for (unsigned i = 0; i < kFew; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+            EXPECT_EQ(pass(n), 0u);
+        }
+    };
+    const auto a = open(0, "eth", "8");
+    const auto b = open(1, "eth", "8");
+    const auto c = open(0, "eth", "8");
+    call(*a, b->name);
+    call(*c, b->name);
+    seldom(*b);
+    seldom(*a);
+    seldom(*c);
+    EXPECT_EQ(listeners(0), 2u);
+    EXPECT_EQ(listeners(1), 1u);
+    const auto d = open(1, "eth", "8");
+    call(*a, d->name);
+    seldom(*d);
+    seldom(*a);
+    call(*a, d->name);
+    EXPECT_EQ(passes(*d), 1u);
 }
 
 TEST_F(ListeningTest, KnockWakesASleeper)

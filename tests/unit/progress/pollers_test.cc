@@ -93,11 +93,11 @@ TEST_F(PollersInTurn, OneThatPolledBeforeDoesNotKeepTheOtherFromPolling)
         turns(usable_cpus() + 4);
     }
     const TimePoint alone = monotonic_now();
-    while (monotonic_now() - alone < 40ms) {   // some of these may be asleep
+    while (monotonic_now() - alone < 60ms) {   // some of these may be asleep
         turn();
     }
     slept_ = false;
-    while (monotonic_now() - alone < 80ms) {
+    while (monotonic_now() - alone < 90ms) {
         turn();
     }
     EXPECT_FALSE(slept_);

@@ -339,6 +339,15 @@ TEST(Pollers, ThoseThatStayAwayAreForgottenAfterTwoWindows)
     EXPECT_FALSE(pollers.outnumber_cores());
 }
 
+TEST(Pollers, OneThatComesBackAfterLongDoesNotFindTheOthersStillThere)
+{
+    Pollers pollers;
+    pollers.polled(mark_of(0), 1000, 100, 1);
+    pollers.polled(mark_of(1), 1000, 100, 1);
+    pollers.polled(mark_of(0), 50'000, 100, 1);
+    EXPECT_FALSE(pollers.outnumber_cores());
+}
+
 TEST(Pollers, ThirtyTwoThreadsOutnumberManyCores)
 {
     Pollers pollers;
