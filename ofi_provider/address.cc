@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -57,6 +58,9 @@ std::optional<Address> from_sockaddr(const void* from, std::size_t bytes) noexce
     if (family == AF_INET6 && bytes >= sizeof(sockaddr_in6)) {
         sockaddr_in6 in{};
         std::memcpy(&in, from, sizeof in);
+        if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
+            return Address{inet_bytes(4, in.sin6_addr.s6_addr + 12, ntohs(in.sin6_port))};
+        }
         return Address{inet_bytes(6, &in.sin6_addr, ntohs(in.sin6_port))};
     }
     return std::nullopt;
@@ -77,21 +81,30 @@ std::pair<std::string, std::uint16_t> name_parts(const linnet_name_t& name)
     return {s.substr(0, at), static_cast<std::uint16_t>(std::strtoul(s.c_str() + at + 6, nullptr, 10))};
 }
 
-// "fi_sockaddr_in://10.31.6.12:7471", the FI_ADDR_STR form of fi_getinfo(3), into its node and service.
-bool split_uri(const char* uri, std::string& node, std::string& service)
+// Of the FI_ADDR_STR form of fi_getinfo(3), "fi_sockaddr_in6://[fe80::6:12]:7471?qos=3", of which all behind the format may be missing.
+struct Parts {
+    int family;
+    std::string node;
+    std::string service;
+};
+std::optional<Parts> split_uri(const std::string& uri)
 {
-    const char* rest = std::strstr(uri, "://");
-    if (std::strncmp(uri, "fi_", 3) != 0 || rest == nullptr) {
-        return false;
+    const auto colon = uri.find("://");
+    const std::string scheme = uri.substr(0, colon);
+    Parts p{AF_UNSPEC, {}, {}};
+    if (scheme == "fi_sockaddr_in" || scheme == "fi_sockaddr_in6") {
+        p.family = scheme == "fi_sockaddr_in" ? AF_INET : AF_INET6;
+    } else if (scheme != "fi_sockaddr" && scheme != "fi_linnet") {
+        return std::nullopt;
     }
-    const std::string s{rest + 3};
-    const auto colon = s.rfind(':');
-    node = s.substr(0, colon);
-    service = colon == std::string::npos ? "" : s.substr(colon + 1, s.find_first_of("/?", colon) - colon - 1);
-    if (node.size() >= 2 && node.front() == '[' && node.back() == ']') {
-        node = node.substr(1, node.size() - 2);
-    }
-    return true;
+    std::string rest = uri.substr(colon + 3);
+    rest.resize(std::min(rest.size(), rest.find_first_of("/?")));
+    const auto bracket = rest.find(']');
+    const bool bracketed = !rest.empty() && rest.front() == '[' && bracket != std::string::npos;
+    const auto port = bracketed ? rest.find(':', bracket) : rest.rfind(':');
+    p.node = bracketed ? rest.substr(1, bracket - 1) : rest.substr(0, port);
+    p.service = port == std::string::npos ? "" : rest.substr(port + 1);
+    return p;
 }
 }   // namespace
 
@@ -128,7 +141,8 @@ std::optional<Address> Address::decode(const void* from, std::size_t bytes, std:
         return std::nullopt;
     }
     if (format != kAddressFormat) {
-        return from_sockaddr(from, bytes);
+        const auto a = from_sockaddr(from, bytes);
+        return a && format == FI_SOCKADDR_IN && a->ipv6() ? std::nullopt : a;
     }
     linnet_name_t n{};
     if (bytes < sizeof n) {
@@ -141,18 +155,33 @@ std::optional<Address> Address::decode(const void* from, std::size_t bytes, std:
     return good ? std::optional<Address>{Address{n}} : std::nullopt;
 }
 
-std::optional<Address> Address::resolve(const char* node, const char* service, bool numeric, bool passive)
+bool Address::is_uri(const std::string& node) noexcept { return node.rfind("fi_", 0) == 0 && node.find("://") != std::string::npos; }
+
+std::optional<Address> Address::resolve(const char* node, const char* service, bool numeric, bool passive, std::uint32_t format)
 {
-    std::string uri_node;
-    std::string uri_service;
-    if (node != nullptr && split_uri(node, uri_node, uri_service)) {
-        node = uri_node.c_str();
-        service = uri_service.empty() ? nullptr : uri_service.c_str();
+    std::optional<Parts> parts;
+    if (node != nullptr && is_uri(node)) {
+        parts = split_uri(node);
+        const bool other_family = parts && parts->family == AF_INET6 && format == FI_SOCKADDR_IN;
+        if (!parts || other_family || service != nullptr) {   // which fi_getinfo(3) wants to be null with it
+            LINNET_FI_INFO(FI_LOG_FABRIC, "cannot resolve node %s, service %s: another format, or the service twice\n", node,
+                           service == nullptr ? "(none)" : service);
+            return std::nullopt;
+        }
+        node = parts->node.empty() ? nullptr : parts->node.c_str();
+        service = parts->service.empty() ? nullptr : parts->service.c_str();
     }
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = (numeric ? AI_NUMERICHOST : 0) | (passive ? AI_PASSIVE : 0);
-    hints.ai_family = node == nullptr ? AF_INET : AF_UNSPEC;
+    if (parts && parts->family != AF_UNSPEC) {
+        hints.ai_family = parts->family;
+    } else if (format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6) {   // a host may have addresses of both families
+        hints.ai_family = format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
+        hints.ai_flags |= format == FI_SOCKADDR_IN6 ? AI_V4MAPPED : 0;
+    } else {
+        hints.ai_family = node == nullptr ? AF_INET : AF_UNSPEC;
+    }
     addrinfo* found = nullptr;
     const int why = ::getaddrinfo(node, service == nullptr ? "0" : service, &hints, &found);
     if (why != 0) {
@@ -161,7 +190,7 @@ std::optional<Address> Address::resolve(const char* node, const char* service, b
         return std::nullopt;
     }
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner{found, ::freeaddrinfo};
-    return from_sockaddr(found->ai_addr, found->ai_addrlen);
+    return decode(found->ai_addr, found->ai_addrlen, format == kAddressFormat ? std::uint32_t{FI_SOCKADDR} : format);
 }
 
 bool Address::is_name() const noexcept { return layout_of(bytes_).mark != kInetMark; }
@@ -206,11 +235,11 @@ std::string Address::encode(std::uint32_t format) const
         return {reinterpret_cast<const char*>(bytes_.bytes), sizeof bytes_.bytes};
     }
     const std::string at = node();
-    if (ipv6()) {
+    if (ipv6() || format == FI_SOCKADDR_IN6) {
         sockaddr_in6 in{};
         in.sin6_family = AF_INET6;
         in.sin6_port = htons(port());
-        ::inet_pton(AF_INET6, at.c_str(), &in.sin6_addr);
+        ::inet_pton(AF_INET6, (ipv6() ? at : "::ffff:" + at).c_str(), &in.sin6_addr);
         return {reinterpret_cast<const char*>(&in), sizeof in};
     }
     sockaddr_in in{};

@@ -28,8 +28,11 @@ public:
     static std::optional<Address> inet(const std::string& node, std::uint16_t port) noexcept;
     // As the application gave it. nullopt: not an address of that format.
     static std::optional<Address> decode(const void* from, std::size_t bytes, std::uint32_t format) noexcept;
-    // Node and service of fi_getinfo(3), either may be null; `passive`: one to listen at, so that no node means any. nullopt: logged.
-    static std::optional<Address> resolve(const char* node, const char* service, bool numeric, bool passive);
+    // Node and service of fi_getinfo(3), either may be null; `passive`: one to listen at, so that no node means any. The answer is one that `format`
+    // can say. nullopt: logged.
+    static std::optional<Address> resolve(const char* node, const char* service, bool numeric, bool passive, std::uint32_t format);
+    // A node that is of the form FI_ADDR_STR, with its service.
+    [[nodiscard]] static bool is_uri(const std::string& node) noexcept;
 
     [[nodiscard]] bool is_name() const noexcept;
     [[nodiscard]] const linnet_name_t& name() const noexcept { return bytes_; }
@@ -42,7 +45,7 @@ public:
     [[nodiscard]] bool loopback() const;
     [[nodiscard]] bool ipv6() const;
 
-    // The bytes of this address in `format`; at most 64.
+    // The bytes of this address in `format`; at most 64. FI_SOCKADDR_IN6 says IPv4 addresses as mapped ones.
     [[nodiscard]] std::string encode(std::uint32_t format) const;
     // "fi_linnet://10.1.0.2:41873", "fi_sockaddr_in://..."
     [[nodiscard]] std::string text(std::uint32_t format) const;

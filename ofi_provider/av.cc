@@ -264,13 +264,14 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
         if (node == nullptr || (service == nullptr && services > 1)) {
             return -FI_EINVAL;
         }
+        const std::uint32_t format = av.domain_.address_format();
         Insertion in{out, flags, context};
         for (std::size_t n = 0; n < nodes; ++n) {
             for (std::size_t s = 0; s < services; ++s) {
                 const auto at = advanced_node(node, n);
                 const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
                 const bool good = at && (service == nullptr || port);
-                av.put(in, good ? Address::resolve(at->c_str(), service == nullptr ? nullptr : port->c_str(), false, false) : std::nullopt);
+                av.put(in, good ? Address::resolve(at->c_str(), service == nullptr ? nullptr : port->c_str(), false, false, format) : std::nullopt);
             }
         }
         return av.finish(in);

@@ -288,12 +288,6 @@ void put_address(const Address& a, std::uint32_t format, void*& to, std::size_t&
     bytes = encoded.size();
 }
 
-// A family that the application's format excludes does not reach its node.
-bool fits(const Address& a, std::uint32_t format)
-{
-    return !(format == FI_SOCKADDR_IN && a.ipv6()) && !(format == FI_SOCKADDR_IN6 && !a.ipv6());
-}
-
 bool take_addresses(const char* node, const char* service, std::uint64_t flags, const fi_info* hints, fi_info& offer)
 {
     const std::uint32_t format = offer.addr_format;
@@ -302,8 +296,8 @@ bool take_addresses(const char* node, const char* service, std::uint64_t flags, 
     std::optional<Address> to;
     if (node != nullptr || service != nullptr) {
         std::optional<Address>& named = source ? from : to;
-        named = Address::resolve(node, service, (flags & FI_NUMERICHOST) != 0, source);
-        if (!named || !fits(*named, format)) {
+        named = Address::resolve(node, service, (flags & FI_NUMERICHOST) != 0, source, format);
+        if (!named) {
             return false;
         }
     }
@@ -316,6 +310,9 @@ bool take_addresses(const char* node, const char* service, std::uint64_t flags, 
     };
     if (hints != nullptr && !source && !hinted(from, "src_addr, of length", hints->src_addr, hints->src_addrlen)) {
         return false;
+    }
+    if (from && from->is_name()) {   // with the secret of an endpoint that is there: the next makes its own
+        return refuse("src_addr, a name of length", LINNET_NAME_BYTES, 0);
     }
     if (hints != nullptr && (source || (node == nullptr && service == nullptr)) &&
         !hinted(to, "dest_addr, of length", hints->dest_addr, hints->dest_addrlen)) {

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // fi_getinfo(3): each attribute that cannot be had makes the answer -FI_ENODATA, and a line of the log names it.
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -56,6 +57,14 @@ constexpr std::uint64_t kNoFlag = std::uint64_t{1} << 59;
 const Impossible kImpossible[] = {
     {"caps", [](fi_info& h) { h.caps |= FI_VARIABLE_MSG; }},
     {"addr_format", [](fi_info& h) { h.addr_format = FI_ADDR_EFA; }},
+    {"src_addr",
+     [](fi_info& h) {
+         sockaddr_in6 other{};   // not of the format
+         other.sin6_family = AF_INET6;
+         h.addr_format = FI_SOCKADDR_IN;
+         h.src_addr = ::memcpy(::calloc(1, sizeof other), &other, sizeof other);
+         h.src_addrlen = sizeof other;
+     }},
     {"tx_attr->caps", [](fi_info& h) { h.tx_attr->caps = FI_RMA; }},   // more than was asked for
     {"tx_attr->op_flags", [](fi_info& h) { h.tx_attr->op_flags = FI_COMMIT_COMPLETE; }},
     {"tx_attr->msg_order", [](fi_info& h) { h.tx_attr->msg_order = FI_ORDER_WAS; }},

@@ -9,6 +9,7 @@ long_programs += integration_ofi_test
 TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh integration/ofi/pingpong.sh
 endif BUILD_OFI_PROVIDER
 integration_ofi_test_SOURCES = \
+    integration/ofi/addresses_test.cc \
     integration/ofi/atomic_test.cc \
     integration/ofi/atomic_values_test.cc \
     integration/ofi/attributes_test.cc \

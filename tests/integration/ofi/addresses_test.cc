@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// fi_getinfo(3): addresses, in the format that was asked for.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "integration/ofi/node.h"
+
+namespace linnet::ofi_test {
+namespace {
+
+void alone(const std::function<void()>& body)
+{
+    two_processes([&](Friend&) { body(); }, [](Friend&) {});
+}
+
+// "[::1]:80", "127.0.0.1:80" of a sockaddr.
+std::string text_of(const void* address, std::size_t bytes)
+{
+    sockaddr_in in{};
+    sockaddr_in6 in6{};
+    char text[INET6_ADDRSTRLEN] = "";
+    if (bytes == sizeof in) {
+        std::memcpy(&in, address, sizeof in);
+        ::inet_ntop(in.sin_family, &in.sin_addr, text, sizeof text);
+        return std::string{text} + ":" + std::to_string(ntohs(in.sin_port));
+    }
+    EXPECT_EQ(bytes, sizeof in6);
+    std::memcpy(&in6, address, std::min(bytes, sizeof in6));
+    ::inet_ntop(in6.sin6_family, &in6.sin6_addr, text, sizeof text);
+    return std::string{"["} + text + "]:" + std::to_string(ntohs(in6.sin6_port));
+}
+
+// The address that fi_getinfo(3) makes of node and service in this format: the source's with FI_SOURCE, else the destination's. "": -FI_ENODATA.
+std::string resolved(std::uint32_t format, const char* node, const char* service, std::uint64_t flags = 0)
+{
+    fi_info* const hints = make_hints({.addr_format = format});
+    fi_info* info = nullptr;
+    const int r = fi_getinfo(FI_VERSION(1, 17), node, service, flags, hints, &info);
+    fi_freeinfo(hints);
+    if (r != 0) {
+        EXPECT_EQ(r, -FI_ENODATA);
+        return "";
+    }
+    EXPECT_EQ(info->addr_format, format);
+    const bool source = (flags & FI_SOURCE) != 0;
+    const std::string text = text_of(source ? info->src_addr : info->dest_addr, source ? info->src_addrlen : info->dest_addrlen);
+    fi_freeinfo(info);
+    return text;
+}
+
+// fi_getinfo(3), FI_ADDR_STR: all behind the format may be missing; service must be null.
+TEST(LinnetInfo, NodeMayBeAStringThatNamesItsFormat)
+{
+    alone([] {
+        EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr://10.31.6.12:7471", nullptr), "10.31.6.12:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr://10.31.6.12:7471?qos=3", nullptr), "10.31.6.12:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr://10.31.6.12?qos=3", nullptr), "10.31.6.12:0");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN, "fi_sockaddr_in://:7471", nullptr, FI_SOURCE), "0.0.0.0:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://[fe80::6:12]:7471", nullptr), "[fe80::6:12]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://[fe80::6:12]", nullptr), "[fe80::6:12]:0");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://:7471", nullptr, FI_SOURCE), "[::]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr://10.31.6.12", "7471"), "") << "the service belongs into it";
+        EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr_ib://10.31.6.12:7471", nullptr), "");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN, "fi_sockaddr_in6://[fe80::6:12]:7471", nullptr), "");
+    });
+}
+
+// Of a service alone, and of a host that has addresses of both families, each format has its own.
+TEST(LinnetInfo, AddressIsOneOfTheFormatThatWasAskedFor)
+{
+    alone([] {
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN, nullptr, "7471", FI_SOURCE), "0.0.0.0:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, nullptr, "7471", FI_SOURCE), "[::]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, nullptr, "7471"), "[::1]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "127.0.0.1", "7471"), "[::ffff:127.0.0.1]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN, "::1", "7471"), "");
+        char hosts[] = "/tmp/linnet-hosts-XXXXXX";
+        const int fd = ::mkstemp(hosts);
+        ASSERT_GE(fd, 0);
+        std::ofstream{hosts} << "10.99.0.1 linnet-both\nfd00::99 linnet-both\n";
+        ::close(fd);
+        if (::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+            ::mount(hosts, "/etc/hosts", nullptr, MS_BIND, nullptr) == 0) {   // of this process alone, where it may
+            EXPECT_EQ(resolved(FI_SOCKADDR_IN, "linnet-both", "7471"), "10.99.0.1:7471");
+            EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "linnet-both", "7471"), "[fd00::99]:7471");
+        }
+        ::unlink(hosts);
+    });
+}
+
+// fi_getinfo(3), addr_format: that of fi_getname(3) and fi_av_lookup(3), too.
+TEST(LinnetAddresses, NameOfAnEndpointIsOfTheFormatOfItsDomain)
+{
+    alone([] {
+        Options o;
+        o.addr_format = FI_SOCKADDR_IN6;
+        Node n{o};
+        const std::string name = n.name();
+        ASSERT_EQ(name.size(), sizeof(sockaddr_in6));
+        sockaddr_in6 in6{};
+        std::memcpy(&in6, name.data(), sizeof in6);
+        EXPECT_EQ(in6.sin6_family, AF_INET6);
+        n.peer = n.insert(name);
+        char back[64];
+        std::size_t bytes = sizeof back;
+        EXPECT_EQ(fi_av_lookup(n.av, n.peer, back, &bytes), 0);
+        EXPECT_EQ(text_of(back, bytes), text_of(name.data(), name.size()));
+        char in[4] = {};
+        n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+        n.post([&] { return fi_tinject(n.ep, "ping", 4, n.peer, 1); });
+        EXPECT_EQ(n.next(n.rx).len, 4u);
+    });
+}
+
+// What fi_endpoint(3) could not open is no answer; who sends there may be anybody.
+TEST(LinnetInfo, NameOfAnEndpointIsNoSourceOfAnotherAndMayBeADestination)
+{
+    alone([] {
+        Node n;
+        const std::string name = n.name();
+        for (const bool source : {true, false}) {
+            fi_info* const hints = make_hints({});
+            (source ? hints->src_addrlen : hints->dest_addrlen) = name.size();
+            (source ? hints->src_addr : hints->dest_addr) = std::memcpy(std::malloc(name.size()), name.data(), name.size());
+            fi_info* info = nullptr;
+            EXPECT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), source ? -FI_ENODATA : 0);
+            fi_freeinfo(hints);
+            if (info != nullptr) {
+                EXPECT_EQ(std::string(static_cast<const char*>(info->dest_addr), info->dest_addrlen), name);
+                fi_freeinfo(info);
+            }
+        }
+    });
+}
+
+}   // namespace
+}   // namespace linnet::ofi_test
