@@ -37,12 +37,14 @@ std::optional<std::string> advanced(const std::string& text, std::size_t by)
     return text.substr(0, begin) + number;
 }
 
-// "10.1.0.255" + 1 = "10.1.1.0", "fd00::9" + 1 = "fd00::a"; what is no address is a name. nullopt: past the last one.
+// "10.1.0.255" + 1 = "10.1.1.0", "fe80::9%eth0" + 1 = "fe80::a%eth0"; what is no address is a name. nullopt: past the last one.
 std::optional<std::string> advanced_node(const std::string& text, std::size_t by)
 {
     std::array<unsigned char, 16> raw{};
-    const bool four = ::inet_pton(AF_INET, text.c_str(), raw.data()) == 1;
-    if (!four && ::inet_pton(AF_INET6, text.c_str(), raw.data()) != 1) {
+    const std::string address = text.substr(0, text.find('%'));
+    const std::string scope = text.substr(address.size());
+    const bool four = scope.empty() && ::inet_pton(AF_INET, address.c_str(), raw.data()) == 1;
+    if (!four && ::inet_pton(AF_INET6, address.c_str(), raw.data()) != 1) {
         return advanced(text, by);
     }
     std::size_t more = by;
@@ -53,7 +55,7 @@ std::optional<std::string> advanced_node(const std::string& text, std::size_t by
     }
     char to[INET6_ADDRSTRLEN] = "";
     ::inet_ntop(four ? AF_INET : AF_INET6, raw.data(), to, sizeof to);
-    return more == 0 ? std::optional<std::string>{to} : std::nullopt;
+    return more == 0 ? std::optional<std::string>{to + scope} : std::nullopt;
 }
 }   // namespace
 
@@ -262,6 +264,10 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
             return error;
         }
         if (node == nullptr || (service == nullptr && services > 1)) {
+            return -FI_EINVAL;
+        }
+        if (nodes > 1 && Address::is_uri(node)) {   // what is to be counted, the node, is not its end
+            LINNET_FI_INFO(FI_LOG_AV, "nodes from %s on: an address with its format is one node\n", node);
             return -FI_EINVAL;
         }
         const std::uint32_t format = av.domain_.address_format();

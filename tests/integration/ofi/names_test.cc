@@ -422,6 +422,9 @@ TEST(LinnetAddressVector, SymmetricInsertionCountsNodesAndServices)
                 EXPECT_EQ(fi_av_insertsym(av, "fd00::9", 2, "5009", 2, places.data(), 0, nullptr), 4);
                 EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in6://[fd00::9]:5009", "fi_sockaddr_in6://[fd00::9]:5010", "fi_sockaddr_in6://[fd00::a]:5009",
                                                     "fi_sockaddr_in6://[fd00::a]:5010"}));
+                places.resize(2);
+                EXPECT_EQ(fi_av_insertsym(av, "fe80::1%lo", 2, "5009", 1, places.data(), 0, nullptr), 2);
+                EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in6://[fe80::1]:5009", "fi_sockaddr_in6://[fe80::2]:5009"})) << "of the same interface";
             } else {
                 EXPECT_EQ(fi_av_insertsym(av, "10.1.0.255", 2, "5009", 2, places.data(), 0, nullptr), 4);
                 EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in://10.1.0.255:5009", "fi_sockaddr_in://10.1.0.255:5010", "fi_sockaddr_in://10.1.1.0:5009",
@@ -429,6 +432,10 @@ TEST(LinnetAddressVector, SymmetricInsertionCountsNodesAndServices)
                 places.resize(2);
                 EXPECT_EQ(fi_av_insertsym(av, "255.255.255.255", 2, "5009", 1, places.data(), 0, nullptr), 1);
                 EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in://255.255.255.255:5009", ""})) << "there is none behind the last";
+                places.resize(1);
+                EXPECT_EQ(fi_av_insertsym(av, "fi_sockaddr_in://10.1.0.255:5009", 1, nullptr, 1, places.data(), 0, nullptr), 1);
+                EXPECT_EQ(texts(av, places), (Texts{"fi_sockaddr_in://10.1.0.255:5009"}));
+                EXPECT_EQ(fi_av_insertsym(av, "fi_sockaddr_in://10.1.0.255:5009", 2, nullptr, 1, places.data(), 0, nullptr), -FI_EINVAL) << "its end is a port";
             }
             EXPECT_EQ(fi_close(&av->fid), 0);
         }
