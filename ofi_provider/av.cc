@@ -86,10 +86,15 @@ int Av::open(fid_domain* domain, fi_av_attr* attr, fid_av** out, void* context) 
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
         }
+        const fi_av_type usable = Domain::of(domain).av_type();
+        if (usable != FI_AV_UNSPEC && want.type != FI_AV_UNSPEC && want.type != usable) {
+            LINNET_FI_INFO(FI_LOG_AV, "av attr: type %d cannot be had, the domain was opened for type %d alone\n", want.type, usable);
+            return -FI_EINVAL;
+        }
         auto* const av = new Av{Domain::of(domain), want};
         av->fid.context = context;
         if (attr != nullptr && attr->type == FI_AV_UNSPEC) {
-            attr->type = FI_AV_TABLE;
+            attr->type = usable != FI_AV_UNSPEC ? usable : FI_AV_TABLE;
         }
         *out = av;
         return FI_SUCCESS;

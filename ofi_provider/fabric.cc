@@ -143,8 +143,8 @@ bool mr_mode_has(const fi_info& info, int bit) noexcept
 }   // namespace
 
 Domain::Domain(Fabric& fabric, const fi_info& info)
-    : fid_domain{}, fabric_{fabric}, format_{info.addr_format}, virtual_addresses_{mr_mode_has(info, FI_MR_VIRT_ADDR)},
-      own_keys_{mr_mode_has(info, FI_MR_PROV_KEY)}
+    : fid_domain{}, fabric_{fabric}, format_{info.addr_format}, av_type_{info.domain_attr != nullptr ? info.domain_attr->av_type : FI_AV_UNSPEC},
+      virtual_addresses_{mr_mode_has(info, FI_MR_VIRT_ADDR)}, own_keys_{mr_mode_has(info, FI_MR_PROV_KEY)}
 {
     static fi_ops base = {sizeof base, close_fid, bind, control, no_ops_open, nullptr, nullptr};
     static fi_ops_domain own = {sizeof own,   Av::open, Cq::open, Endpoint::open, no_scalable,   Counter::open, PollSet::open,

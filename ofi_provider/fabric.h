@@ -47,6 +47,7 @@ public:
     static bool is_open(const fid_domain* d) noexcept;
     [[nodiscard]] fid_fabric* fabric() const noexcept { return &fabric_; }
     [[nodiscard]] std::uint32_t address_format() const noexcept { return format_; }
+    [[nodiscard]] fi_av_type av_type() const noexcept { return av_type_; }   // of all address vectors, or FI_AV_UNSPEC
     [[nodiscard]] std::uint32_t api_version() const noexcept { return fabric_.api_version; }
     // How regions are named (mr_mode): by their own addresses instead of offsets, by keys of ours.
     [[nodiscard]] bool virtual_addresses() const noexcept { return virtual_addresses_; }
@@ -80,6 +81,7 @@ private:
     Eq* eq_{nullptr};   // bound to it: kept from being closed
     bool tells_registrations_{false};
     std::uint32_t format_;
+    const fi_av_type av_type_;
     const bool virtual_addresses_;
     const bool own_keys_;
     std::atomic<std::uint64_t> next_key_{1};

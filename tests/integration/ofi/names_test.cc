@@ -134,6 +134,24 @@ TEST(LinnetInfo, BothTypesOfAddressVectorsAreOfferedUntilOneIsChosen)
     });
 }
 
+// What was chosen is "the type of address vectors that are usable with this domain".
+TEST(LinnetAddressVector, TypeIsThatOfTheDomain)
+{
+    alone([] {
+        for (const fi_av_type type : {FI_AV_MAP, FI_AV_TABLE}) {
+            Node n{{.av_type = type}};
+            fi_av_attr attr{};
+            fid_av* av = nullptr;
+            attr.type = type == FI_AV_MAP ? FI_AV_TABLE : FI_AV_MAP;
+            EXPECT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), -FI_EINVAL);
+            attr.type = FI_AV_UNSPEC;
+            ASSERT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), 0);
+            EXPECT_EQ(attr.type, type);
+            EXPECT_EQ(fi_close(&av->fid), 0);
+        }
+    });
+}
+
 // Where fi_mr(3) knows two modes alone, FI_MR_UNSPEC leaves the choice to the provider.
 TEST(LinnetInfo, InterfaceBeforeOneFiveGetsOneOfItsTwoMemoryModes)
 {
