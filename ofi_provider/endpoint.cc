@@ -244,7 +244,7 @@ void Endpoint::release() noexcept
 // ---- binding ----
 
 namespace {
-// Null: it is of a fabric, or looked at where it is bound.
+// Null: it is of a fabric.
 const Domain* domain_of(struct fid* what) noexcept
 {
     switch (what->fclass) {
@@ -252,6 +252,8 @@ const Domain* domain_of(struct fid* what) noexcept
         case FI_CLASS_CNTR: return &object<Counter, fid_cntr>(what).domain();
         case FI_CLASS_AV: return &object<Av, fid_av>(what).domain();
         case FI_CLASS_MR: return &object<Region, fid_mr>(what).domain();
+        case FI_CLASS_STX_CTX: return &object<SharedTx, fid_stx>(what).domain();
+        case FI_CLASS_SRX_CTX: return &object<SharedRx, fid_ep>(what).domain();
         default: return nullptr;
     }
 }
@@ -329,20 +331,20 @@ int Endpoint::bind_shared(struct fid* what, std::uint64_t flags)
     }
     if (tx) {
         SharedTx& s = object<SharedTx, fid_stx>(what);
-        if (s.admits(domain_, tx_caps_)) {
+        if (s.admits(tx_caps_)) {
             shared_tx_ = &s;
             s.use();
             return FI_SUCCESS;
         }
     } else {
         SharedRx& s = object<SharedRx, fid_ep>(what);
-        if (s.admits(domain_, rx_caps_)) {
+        if (s.admits(rx_caps_)) {
             shared_rx_ = &s;
             ++s.users;
             return FI_SUCCESS;
         }
     }
-    LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: a shared context of another domain, or without the endpoint's capabilities 0x%llx\n",
+    LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: a shared context without the endpoint's capabilities 0x%llx\n",
                    static_cast<unsigned long long>(tx ? tx_caps_ : rx_caps_));
     return -FI_EINVAL;
 }

@@ -122,6 +122,7 @@ public:
     // For the domain, under its region lock.
     int expose(Region& region);
     [[nodiscard]] Source& source() noexcept { return source_; }
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
     // For the address vector, under its lock: 0 or a negative fi_errno.
     int learn_peer(fi_addr_t index, const Address& address);

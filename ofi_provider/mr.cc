@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cntr.h"
+#include "endpoint.h"
 #include "fabric.h"
 
 namespace linnet::ofi {
@@ -94,11 +95,15 @@ int Region::close_fid(struct fid* f) noexcept
 int Region::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 {
     Region& r = object<Region, fid_mr>(f);
-    if (what != nullptr && what->fclass == FI_CLASS_EP) {
-        return flags == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
-    }
-    if (what == nullptr || what->fclass != FI_CLASS_CNTR) {
+    if (what == nullptr || (what->fclass != FI_CLASS_CNTR && what->fclass != FI_CLASS_EP)) {
         return -FI_EINVAL;
+    }
+    const bool to_endpoint = what->fclass == FI_CLASS_EP;
+    if (&(to_endpoint ? EndpointFid::of(what).endpoint.domain() : object<Counter, fid_cntr>(what).domain()) != &r.domain_) {
+        return refuse("bound to what is of another domain; class", what->fclass, -FI_EDOMAIN);
+    }
+    if (to_endpoint) {
+        return flags == 0 ? FI_SUCCESS : -FI_EBADFLAGS;
     }
     if (flags != FI_REMOTE_WRITE) {
         return -FI_EBADFLAGS;

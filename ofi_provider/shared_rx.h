@@ -30,8 +30,9 @@ class SharedRx final : public fid_ep {
 public:
     static int open(fid_domain* domain, fi_rx_attr* attr, fid_ep** out, void* context) noexcept;
 
-    // An endpoint of this domain with these capabilities and this address vector may use it: a subset of its own, and the same vector as the others.
-    [[nodiscard]] bool admits(const Domain& domain, std::uint64_t caps) const noexcept;
+    // An endpoint with these capabilities may use it: a subset of its own.
+    [[nodiscard]] bool admits(std::uint64_t caps) const noexcept;
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
     // An endpoint is enabled: 0 or a negative fi_errno. Then it closes: before its context does, and after.
     int attach(Endpoint& endpoint, const Av& av);
     void detach(Endpoint& endpoint) noexcept;

@@ -16,8 +16,9 @@ class Domain;
 class SharedTx final : public fid_stx {
 public:
     static int open(fid_domain* domain, fi_tx_attr* attr, fid_stx** out, void* context) noexcept;
-    // An endpoint of this domain with these capabilities may use it: a subset of its own.
-    [[nodiscard]] bool admits(const Domain& domain, std::uint64_t caps) const noexcept;
+    // An endpoint with these capabilities may use it: a subset of its own.
+    [[nodiscard]] bool admits(std::uint64_t caps) const noexcept;
+    [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
     // An endpoint that is bound to it keeps it; the application may close it before.
     void use() noexcept { ++users_; }
     void leave() noexcept;

@@ -256,13 +256,23 @@ TEST(LinnetWrongUse, EndpointIsBoundToWhatIsOfItsDomain)
         ASSERT_EQ(fi_cntr_open(domain, &counter_attr, &counter, nullptr), 0);
         ASSERT_EQ(fi_av_open(domain, &av_attr, &av, nullptr), 0);
         ASSERT_EQ(fi_mr_reg(domain, bytes, sizeof bytes, FI_REMOTE_READ, 0, 7, 0, &region, nullptr), 0);
+        fid_stx* stx = nullptr;
+        fid_ep* srx = nullptr;
+        fid_cntr* near_counter = nullptr;
         fid_ep* ep = nullptr;
+        ASSERT_EQ(fi_stx_context(domain, nullptr, &stx, nullptr), 0);
+        ASSERT_EQ(fi_srx_context(domain, nullptr, &srx, nullptr), 0);
+        ASSERT_EQ(fi_cntr_open(n.domain, &counter_attr, &near_counter, nullptr), 0);
         ASSERT_EQ(fi_endpoint(n.domain, n.info, &ep, nullptr), 0);
+        EXPECT_EQ(fi_ep_bind(ep, &stx->fid, 0), -FI_EDOMAIN);
+        EXPECT_EQ(fi_ep_bind(ep, &srx->fid, 0), -FI_EDOMAIN);
+        EXPECT_EQ(fi_mr_bind(region, &ep->fid, 0), -FI_EDOMAIN) << "nobody would reach it there";
+        EXPECT_EQ(fi_mr_bind(region, &near_counter->fid, FI_REMOTE_WRITE), -FI_EDOMAIN);
         EXPECT_EQ(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT), -FI_EDOMAIN);
         EXPECT_EQ(fi_ep_bind(ep, &counter->fid, FI_SEND), -FI_EDOMAIN);
         EXPECT_EQ(fi_ep_bind(ep, &av->fid, 0), -FI_EDOMAIN);
         EXPECT_EQ(fi_ep_bind(ep, &region->fid, 0), -FI_EDOMAIN);
-        for (struct fid* f : {&ep->fid, &cq->fid, &counter->fid, &av->fid, &region->fid, &domain->fid}) {
+        for (struct fid* f : {&ep->fid, &stx->fid, &srx->fid, &cq->fid, &counter->fid, &near_counter->fid, &av->fid, &region->fid, &domain->fid}) {
             EXPECT_EQ(fi_close(f), 0) << f->fclass;
         }
     });
