@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 
@@ -48,6 +49,10 @@ int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) 
         }
         auto* const eq = new Eq{Fabric::of(fabric), kind, attr != nullptr && (attr->flags & FI_WRITE) != 0};
         eq->fid.context = context;
+        if (const int error = errno; kind == FI_WAIT_FD && eq->fd_ < 0) {
+            close_fid(&eq->fid);
+            return -error;
+        }
         *out = eq;
         return FI_SUCCESS;
     });

@@ -5,7 +5,9 @@
 #include <rdma/fi_collective.h>
 #include <rdma/fi_trigger.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -104,6 +106,30 @@ TEST(LinnetWrongUse, EventQueueIsWrittenToOnlyIfItWasOpenedForThat)
         EXPECT_EQ(event, static_cast<std::uint32_t>(FI_NOTIFY));
         EXPECT_EQ(in.context, &n);
         EXPECT_EQ(fi_eq_sread(eq, &event, &in, sizeof in, 1, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+TEST(LinnetWrongUse, EventQueueWithoutItsDescriptorIsNotOpened)
+{
+    alone([] {
+        Node n{{}, false};
+        rlimit before{};
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+        const int next = ::dup(STDERR_FILENO);
+        ASSERT_GE(next, 0);
+        ::close(next);
+        const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+        fi_eq_attr attr{};
+        attr.wait_obj = FI_WAIT_FD;
+        fid_eq* eq = nullptr;
+        EXPECT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), -FI_EMFILE);
+        EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+        ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
+        int fd = -1;
+        EXPECT_EQ(fi_control(&eq->fid, FI_GETWAIT, &fd), 0);
+        EXPECT_GE(fd, 0);
         EXPECT_EQ(fi_close(&eq->fid), 0);
     });
 }
