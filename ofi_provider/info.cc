@@ -173,6 +173,7 @@ bool take_rx(const fi_rx_attr& want, fi_info& offer)
         rx.caps = want.caps;
     }
     rx.iov_limit = std::max(want.iov_limit, rx.iov_limit);
+    rx.total_buffered_recv = want.total_buffered_recv;   // there is no limit but the peers'
     rx.op_flags = want.op_flags;
     return good;
 }

@@ -71,6 +71,9 @@ TEST(LinnetInfo, AnswerIsWhatWasAskedForAndNoModeIsRequired)
                              EXPECT_EQ(i.caps & (FI_TAGGED | FI_MSG | FI_SEND | FI_RECV), FI_TAGGED | FI_MSG | FI_SEND | FI_RECV);
                          }),
                   0);
+        EXPECT_EQ(answer([](fi_info& h) { h.rx_attr->total_buffered_recv = 1u << 30; },
+                         [](const fi_info& i) { EXPECT_GE(i.rx_attr->total_buffered_recv, 1u << 30); }),
+                  0);
         EXPECT_EQ(answer([](fi_info& h) { h.domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR; },
                          [](const fi_info& i) { EXPECT_EQ(i.domain_attr->mr_mode, 0); }),
                   0);
