@@ -48,10 +48,6 @@ constexpr Nanos kSlowYield{4'000};
 constexpr Nanos kRobbed{500'000};
 constexpr Nanos kRobberyRemembered{100'000'000};
 
-// Threads that polled within so long of each other wait in turn: some ticks of the scheduler, since one may have the core to itself until the next. One that
-// polled before, and works on something else now, must not make the others sleep.
-constexpr Nanos kInTurn{25'000'000};
-
 }   // namespace
 
 ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
@@ -148,7 +144,6 @@ Status ProgressEngine::start()
     slow_yield_ = scale_.ticks(kSlowYield);
     robbed_ = scale_.ticks(kRobbed);
     robbery_remembered_ = scale_.ticks(kRobberyRemembered);
-    in_turn_ = scale_.ticks(kInTurn);
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {

@@ -211,7 +211,7 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
         return Spin::Step::kPoll;
     }
     sleep_length_.polled(false);
-    pollers_.polled(this_thread_mark(), now, in_turn_, cores_);
+    pollers_.polled(this_thread_mark(), now, robbery_remembered_, cores_);
     const Spin::Step step = host_spin_.next(now, gap, crowd_, may_sleep);
     // Asleep we get the core back when a message comes, and give it up when its thread is to have it. Who yields in vain instead is preempted by that
     // thread while it wakes it, which Open MPI's then waits for by spinning, for a time slice.

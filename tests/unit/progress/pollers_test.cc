@@ -85,23 +85,5 @@ TEST_F(PollersInTurn, OneGoesOnPolling)
     EXPECT_FALSE(slept_);
 }
 
-// Such as a thread that begins a program's work, and leaves what follows to another one.
-TEST_F(PollersInTurn, OneThatPolledBeforeDoesNotKeepTheOtherFromPolling)
-{
-    const TimePoint begin = monotonic_now();
-    while (!slept_ && monotonic_now() - begin < 5s) {
-        turns(usable_cpus() + 4);
-    }
-    const TimePoint alone = monotonic_now();
-    while (monotonic_now() - alone < 60ms) {   // some of these may be asleep
-        turn();
-    }
-    slept_ = false;
-    while (monotonic_now() - alone < 90ms) {
-        turn();
-    }
-    EXPECT_FALSE(slept_);
-}
-
 }   // namespace
 }   // namespace linnet
