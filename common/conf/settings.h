@@ -56,6 +56,10 @@ public:
     // Lives until the setting is set again.
     [[nodiscard]] const std::string& text(SettingId id) const noexcept;
 
+    // `transports` names none: auto, or nothing.
+    [[nodiscard]] bool automatic_transports() const noexcept { return is_automatic(text(SettingId::kTransports)); }
+    [[nodiscard]] static bool is_automatic(std::string_view transports) noexcept { return transports.empty() || transports == "auto"; }
+
     [[nodiscard]] LogLevel log_level() const noexcept { return static_cast<LogLevel>(choice(SettingId::kLogLevel)); }
 
     // The value as a user would write it, whatever its kind.

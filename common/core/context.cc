@@ -164,8 +164,8 @@ bool Context::pays_to_open_behind(const TransportRow& row) const noexcept
     constexpr std::int64_t kMostOnHost = 8;
     const std::int64_t here = settings_.integer(SettingId::kLocalRanks);   // 0: not known
     const std::int64_t all = settings_.integer(SettingId::kExpectedPeers);
-    const bool few = here <= kMostOnHost || row.automatic != TransportRow::Automatic::kBehindAtTheirPort;
-    return here == 0 || (few && (all == 0 || all > here));
+    const bool bearable = here <= kMostOnHost || row.automatic != TransportRow::Automatic::kBehindAtTheirPort;
+    return here == 0 || (bearable && (all == 0 || all > here));
 }
 
 Status Context::open_transport(const TransportRow& row, const TransportEnv& env, wire::EndpointName& self, bool automatic)
@@ -203,7 +203,7 @@ Status Context::open_transports()
         return Status::kInvalid;
     }
     sessions_->set_self(self);
-    const bool automatic = chosen == "auto" || chosen.empty();
+    const bool automatic = settings_.automatic_transports();
     std::vector<const Transport*> behind;
     for (const bool last : {false, true}) {
         for (const TransportRow& row : transport_table()) {

@@ -21,8 +21,6 @@ std::unique_ptr<Transport> make(const TransportEnv& e)
     return std::make_unique<T>(e.settings, e.clock, e.log, e.stats);
 }
 
-bool is_automatic(std::string_view setting) noexcept { return setting == "auto" || setting.empty(); }
-
 // The first word of a comma list, without the blanks around it; it is taken off the list.
 std::string_view take_word(std::string_view& list) noexcept
 {
@@ -56,7 +54,7 @@ std::span<const TransportRow> transport_table() noexcept
 bool transport_chosen(std::string_view setting, const TransportRow& row) noexcept
 {
     const std::string_view name = row.name;
-    bool chosen = is_automatic(setting) || name == "loopback";
+    bool chosen = Settings::is_automatic(setting) || name == "loopback";
     while (!chosen && !setting.empty()) {
         chosen = take_word(setting) == name;
     }
@@ -65,7 +63,7 @@ bool transport_chosen(std::string_view setting, const TransportRow& row) noexcep
 
 std::string wrong_transport(std::string_view setting)
 {
-    if (is_automatic(setting)) {
+    if (Settings::is_automatic(setting)) {
         return {};
     }
     const auto table = transport_table();

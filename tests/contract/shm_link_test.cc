@@ -306,7 +306,7 @@ TEST(ShmReading, LearnsFromWhoWrites)
     };
     shm::ReadingChoice reading;
     reading.begin({Nanos{2500}, Nanos{1000}});
-    ASSERT_TRUE(reading.learns());
+    ASSERT_TRUE(reading.wants_sample());
     EXPECT_FALSE(reading.pays());
     EXPECT_FALSE(after(reading, Nanos{1000}, 500));
     EXPECT_FALSE(reading.wants_sample()) << "a look at the clock for each copy is too dear";
@@ -327,11 +327,10 @@ TEST(ShmReading, HasNothingToLearnWhereItPaysOrCannotBe)
     shm::ReadingChoice cheap;
     cheap.begin({Nanos{1500}, Nanos{1000}});
     EXPECT_TRUE(cheap.pays());
-    EXPECT_FALSE(cheap.learns());
+    EXPECT_FALSE(cheap.wants_sample());
     shm::ReadingChoice impossible;
     impossible.begin({});
     EXPECT_FALSE(impossible.pays());
-    EXPECT_FALSE(impossible.learns());
     EXPECT_FALSE(impossible.wants_sample());
 }
 

@@ -33,6 +33,10 @@ public:
     [[nodiscard]] unsigned channels() const noexcept override { return real_->channels(); }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override { return real_->limits(channel); }
     void close() noexcept override { real_->close(); }
+    [[nodiscard]] bool prepare_call(const wire::EndpointName& callee, std::span<const frames::Candidate> ways, std::string& why_not) override
+    {
+        return real_->prepare_call(callee, ways, why_not);
+    }
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override { return real_->routes(name, out); }
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override { return real_->frame_bytes(to); }
     [[nodiscard]] std::string text(const frames::Route& peer) const override { return real_->text(peer); }

@@ -7,8 +7,8 @@
 // Listening   Each ring of a host looks at each frame that comes there. So a process binds none until somebody calls it, or says that it listens for a call
 //             of ours: the caller knocks, with a datagram, at the UDP port whose number is the endpoint, and is answered likewise. With transports=auto
 //             only so many processes of a host may listen (setting eth_listeners).
-// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's and that of whom to knock at, leaves. Blocking:
-//             never, but for 10 ms in which the kernel makes the first ring of a process that shares its host with many.
+// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's, a leaf. Blocking: never,
+//             but for 10 ms in which the kernel makes the first ring of a process that shares its host with many.
 // Failure     Without the right to make packet sockets, or without an Ethernet interface, it opens all the same, says why in a line, and reaches nobody. There
 //             is no evidence of a peer's death: nothing in Ethernet says that nobody is there.
 // See         docs/eth.md, packet(7)
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] unsigned channels() const noexcept override { return 1; }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override;
     void close() noexcept override { open_ = false; }
-    [[nodiscard]] bool listen(std::string& why_not) override;
+    [[nodiscard]] bool prepare_call(const wire::EndpointName& callee, std::span<const frames::Candidate> ways, std::string& why_not) override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
     [[nodiscard]] std::string text(const frames::Route& peer) const override;
@@ -104,7 +104,9 @@ private:
     [[nodiscard]] bool open_interface(const AddressVerdict& v, std::string& why_not);
     [[nodiscard]] const Interface* on_segment_of(const InetAddress& address) const noexcept;
     [[nodiscard]] bool take_place(std::string& why_not);
-    [[nodiscard]] bool few_here() const;
+    [[nodiscard]] bool counted() const noexcept;
+    [[nodiscard]] bool few_here() const noexcept;
+    [[nodiscard]] bool may_listen(std::string& why_not);
     [[nodiscard]] bool bind_rings(std::string& why_not);
     [[nodiscard]] bool listen_now(std::string& why_not);
 
@@ -123,13 +125,13 @@ private:
     };
     [[nodiscard]] static Knock knock_of(Word word, std::uint64_t id) noexcept;
     [[nodiscard]] static std::uint64_t contact_key(const EthRoute& to) noexcept;
-    void remember(const EthRoute& to, InetAddress at, const wire::EndpointName& name) const LINNET_EXCLUDES(called_lock_);
+    void remember(const EthRoute& to, const wire::EndpointName& callee);
     // May a hello go there? If nobody listens there yet, as far as is known, it knocks instead.
-    [[nodiscard]] bool heard_there(const Interface& i, const EthRoute& to) noexcept LINNET_EXCLUDES(called_lock_);
+    [[nodiscard]] bool heard_there(const Interface& i, const EthRoute& to) noexcept;
     [[nodiscard]] bool time_for_knocks() noexcept;
     void look_for_knocks() noexcept;
     void knock_came(std::size_t number, const Knock& knock, const InetAddress& from) noexcept;
-    void answered(Word word, std::uint64_t id, const InetAddress& from) LINNET_EXCLUDES(called_lock_);
+    void answered(Word word, std::uint64_t id, const InetAddress& from);
     void forget_silent() noexcept;
     void no_way(const EthRoute& to, int error) noexcept;
 
@@ -157,10 +159,8 @@ private:
     std::uint64_t own_id_{0};
     SocketOrError place_;                // token holder: one of the places of listeners that a host has, from a call on that is not refused
 
-    mutable Mutex called_lock_;
-    mutable std::unordered_map<std::uint64_t, Called> called_ LINNET_GUARDED_BY(called_lock_);   // by contact_key()
-
     // The token holder's.
+    std::unordered_map<std::uint64_t, Called> called_;   // by contact_key()
     std::atomic<bool> listening_{false};   // written by it, relaxed: who sends before has nobody that could answer
     Ticks looked_{0};                    // for knocks, last; 0: the next pass shall
     unsigned passes_{0};                 // since then

@@ -24,8 +24,6 @@ struct KnockText {
 };
 static_assert(sizeof(KnockText) == kKnockBytes);
 
-// Who calls more peers than this has long been heard by the first of them, and is told their addresses again where it calls again.
-constexpr std::size_t kMostCalled = 1u << 16;
 constexpr std::size_t kMostBusy = 1024;
 constexpr std::size_t kMostAsked = 1024;
 constexpr unsigned kKnocksAtOnce = 64;
@@ -51,34 +49,16 @@ std::uint64_t EthPort::contact_key(const EthRoute& to) noexcept
     return key;
 }
 
-void EthPort::remember(const EthRoute& to, InetAddress at, const wire::EndpointName& name) const
-{
-    at.set_port(static_cast<std::uint16_t>(to.endpoint[0] * 256u + to.endpoint[1]));
-    MutexLock lock{called_lock_};
-    if (called_.size() >= kMostCalled) {
-        called_.clear();
-    }
-    const Called now{at, name.endpoint_id.get()};
-    const auto [it, fresh] = called_.try_emplace(contact_key(to), now);
-    if (!fresh && (it->second.id != now.id || !it->second.at.same_host(now.at) || it->second.at.port() != now.at.port())) {
-        it->second = now;
-    }
-}
-
 bool EthPort::heard_there(const Interface& i, const EthRoute& to) noexcept
 {
     if (settings_.integer(SettingId::kEthListeners) == 0) {
         return true;   // so do all, and perhaps no datagram comes through
     }
-    Called called{};
-    {
-        MutexLock lock{called_lock_};
-        const auto it = called_.find(contact_key(to));
-        if (it == called_.end() || it->second.here) {
-            return true;   // who is not there called us
-        }
-        called = it->second;
+    const auto it = called_.find(contact_key(to));
+    if (it == called_.end() || it->second.here) {
+        return true;   // who is not there called us
     }
+    const Called& called = it->second;
     const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.to == to && a.id == called.id; });
     if (asked != asked_.end()) {
         asked->when = monotonic_now();
@@ -157,7 +137,6 @@ void EthPort::answered(Word word, std::uint64_t id, const InetAddress& from)
         no_way(to, EBUSY);
         return;
     }
-    MutexLock lock{called_lock_};
     if (const auto it = called_.find(contact_key(to)); it != called_.end()) {
         it->second.here = true;
     }

@@ -25,6 +25,8 @@ constexpr TransportCaps kPrior{
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.
 constexpr Nanos kPatience = std::chrono::milliseconds{3500};
 constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of a ring dearer than they save
+// Who calls more peers than this has long been heard by the first of them, and is told their addresses again where it calls again.
+constexpr std::size_t kMostCalled = 1u << 16;
 constexpr std::uint64_t kKnocks = UINT64_MAX;   // events of the endpoints' ports; who looks for knocks asks all
 constexpr unsigned kMostInterfaces = wire::kNameContactsMax;
 
@@ -171,8 +173,20 @@ Status EthPort::open(wire::EndpointName& name)
 
 // ---- listening ----
 
-// For a call: it takes no more than a place now. Frames have to come when the callee has said that it can hear us.
-bool EthPort::listen(std::string& why_not)
+// It takes no more than a place now. Frames have to come when the callee has said that it can hear us.
+bool EthPort::prepare_call(const wire::EndpointName& callee, std::span<const frames::Candidate> ways, std::string& why_not)
+{
+    bool any = false;
+    for (const frames::Candidate& way : ways) {
+        if (way.refusal.empty()) {
+            remember(way.route.as<EthRoute>(), callee);
+            any = true;
+        }
+    }
+    return !any || may_listen(why_not);
+}
+
+bool EthPort::may_listen(std::string& why_not)
 {
     if (listening_.load(std::memory_order_relaxed) || interfaces_.empty() || !open_.load(std::memory_order_relaxed)) {
         return true;   // routes() has the reason, if any
@@ -183,7 +197,7 @@ bool EthPort::listen(std::string& why_not)
 
 bool EthPort::listen_now(std::string& why_not)
 {
-    if (!listen(why_not)) {
+    if (!may_listen(why_not)) {
         return false;
     }
     if (!listening_.load(std::memory_order_relaxed) && !bind_rings(why_not)) {
@@ -193,23 +207,23 @@ bool EthPort::listen_now(std::string& why_not)
     return true;
 }
 
+// Does it take one of the places of its host to listen?
+bool EthPort::counted() const noexcept { return settings_.automatic_transports() && settings_.integer(SettingId::kEthListeners) != 0; }
+
 // Their rings are made when they open, as what is made later is made while they communicate. Of many processes most talk over something else.
-bool EthPort::few_here() const
+bool EthPort::few_here() const noexcept
 {
     const std::int64_t here = settings_.integer(SettingId::kLocalRanks);   // 0: not known
-    const std::int64_t places = settings_.integer(SettingId::kEthListeners);
-    const std::string& transports = settings_.text(SettingId::kTransports);
-    return places == 0 || (here != 0 && here <= places) || !(transports.empty() || transports == "auto");
+    return !counted() || (here != 0 && here <= settings_.integer(SettingId::kEthListeners));
 }
 
 // Those who share a host, without knowing of each other, hold names that its network namespace has once.
 bool EthPort::take_place(std::string& why_not)
 {
-    const auto places = settings_.integer(SettingId::kEthListeners);
-    const std::string& transports = settings_.text(SettingId::kTransports);
-    if (places == 0 || place_.fd.valid() || !(transports.empty() || transports == "auto")) {
+    if (!counted() || place_.fd.valid()) {
         return true;
     }
+    const auto places = settings_.integer(SettingId::kEthListeners);
     for (std::int64_t n = 0; n < places; ++n) {
         char name[64];
         std::snprintf(name, sizeof name, "linnet-eth-%llx-%lld", static_cast<unsigned long long>(settings_.integer(SettingId::kEthType)),
@@ -286,7 +300,6 @@ unsigned EthPort::routes(const wire::EndpointName& name, std::span<frames::Candi
         to.endpoint = big_endian(contact.endpoint.get());
         to.interface = static_cast<std::uint8_t>(std::find_if(interfaces_.begin(), interfaces_.end(), [own](const auto& i) { return i.get() == own; }) -
                                                  interfaces_.begin());
-        remember(to, inet_address(at[n]), name);
         out[count].route = frames::Route::of(to);
         out[count++].refusal.clear();
     }
@@ -295,6 +308,28 @@ unsigned EthPort::routes(const wire::EndpointName& name, std::span<frames::Candi
         out[count++].refusal = refusal;
     }
     return count;
+}
+
+// Where to knock: the address in its name that this contact stands behind.
+void EthPort::remember(const EthRoute& to, const wire::EndpointName& callee)
+{
+    const wire::NameAddresses names{callee};
+    for (std::size_t n = 0; n < names.size(); ++n) {
+        const wire::EtherContact contact = names.contact(n);
+        if (!contact.present() || contact.mac != to.mac || big_endian(contact.endpoint.get()) != to.endpoint) {
+            continue;
+        }
+        Called now{inet_address(names[n]), callee.endpoint_id.get()};
+        now.at.set_port(contact.endpoint.get());
+        if (called_.size() >= kMostCalled) {
+            called_.clear();
+        }
+        Called& known = called_.try_emplace(contact_key(to), now).first->second;
+        if (known.id != now.id || !known.at.same_host(now.at)) {   // a later process at that endpoint
+            known = now;
+        }
+        return;
+    }
 }
 
 std::string EthPort::text(const frames::Route& peer) const

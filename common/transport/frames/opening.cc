@@ -61,11 +61,12 @@ void FrameTransport::start(Link& link, const wire::EndpointName& name) noexcept
         std::array<Candidate, wire::kNameAddressesMax> to;
         Calls& calls = *link.calls;
         calls.count = std::max(1u, port_->routes(name, to));
-        if (std::string why_not; !port_->listen(why_not)) {
-            calls.count = 1;
-            to[0].refusal = std::move(why_not);
-        }
         const auto end = to.begin() + calls.count;
+        std::string why_not;
+        const bool can = port_->prepare_call(name, {to.begin(), end}, why_not);
+        for (auto way = to.begin(); way != end; ++way) {
+            way->refusal = !way->refusal.empty() ? way->refusal + "; see the settings net_include and net_exclude" : can ? "" : why_not;
+        }
         if (link.peer.value < known_.size()) {   // where it was reached before comes first
             const Route good = known_[link.peer.value];
             std::stable_partition(to.begin(), end, [&good](const Candidate& c) { return c.route == good; });
@@ -87,7 +88,7 @@ void FrameTransport::call_next(Link& link) noexcept
     while (Calls::Call* const call = link.calls->advance(now_)) {
         link.route = call->to.route;   // it has no connection now
         if (!call->to.refusal.empty()) {
-            call->text = describe(link, (call->to.refusal + "; see the settings net_include and net_exclude").c_str(), 0);
+            call->text = describe(link, call->to.refusal.c_str(), 0);
             continue;
         }
         call->made = true;

@@ -127,8 +127,8 @@ public:
     // Nothing is sent or received any more; also after a failed open().
     virtual void close() noexcept = 0;
 
-    // We want to call somebody: from now on frames are taken. False: none can be, for this reason; may be asked again. Token holder.
-    [[nodiscard]] virtual bool listen(std::string&) { return true; }
+    // We are about to call that peer by those of these ways that are not refused. False: it cannot be now, for this reason; may be asked again. Token holder.
+    [[nodiscard]] virtual bool prepare_call(const wire::EndpointName&, std::span<const Candidate>, std::string&) { return true; }
 
     // ---- peers ----
     // The ways to call a peer of this name, on its lane channel, best first; at most wire::kNameAddressesMax. Returns how many. A name without addresses is

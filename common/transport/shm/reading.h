@@ -40,7 +40,6 @@ public:
     // Before anybody uses it. Where reading pays already there is nothing to learn: a ring is never faster than the cache.
     void begin(const ReadingCost& cost) noexcept;
     [[nodiscard]] bool pays() const noexcept { return pays_.load(std::memory_order_relaxed); }
-    [[nodiscard]] bool learns() const noexcept { return learns_; }
     // Shall this copy be a sample? A row of them is, then many are not.
     [[nodiscard]] bool wants_sample() noexcept;
     // So many bytes were written into a ring. A few of these decide together, by the best: what a processor that was taken away adds says nothing.

@@ -59,20 +59,20 @@ protected:
         EXPECT_TRUE(n->port->usable());
         return n;
     }
-    static frames::Route route(const Node& from, const wire::EndpointName& to)
+    static frames::Candidate way(const Node& from, const wire::EndpointName& to)
     {
         std::array<frames::Candidate, wire::kNameAddressesMax> ways;
         EXPECT_GE(from.port->routes(to, ways), 1u);
         EXPECT_EQ(ways[0].refusal, "");
-        return ways[0].route;
+        return ways[0];
     }
-    // As a link's opening begins: listen, and a hello.
+    // As a link's opening begins, with a hello.
     void call(Node& from, const wire::EndpointName& to)
     {
         const NamespacePair::Scope there{*hosts_, from.host};
-        const frames::Route r = route(from, to);
+        const frames::Candidate w = way(from, to);
         std::string why_not;
-        EXPECT_TRUE(from.port->listen(why_not)) << why_not;
+        EXPECT_TRUE(from.port->prepare_call(to, {&w, 1}, why_not)) << why_not;
         std::array<std::byte, 300> frame{};
         wire::FrameHead head;
         head.kind = wire::FrameKind::kOpen;
@@ -81,12 +81,14 @@ protected:
         open.step = wire::OpenStep::kHello;
         std::memcpy(frame.data(), &head, sizeof head);
         std::memcpy(frame.data() + sizeof head, &open, sizeof open);
-        from.port->send_single(kLaneChannel, r, frame);
+        from.port->send_single(kLaneChannel, w.route, frame);
     }
-    bool listen(Node& n, std::string& why_not)
+    // May it call, and for that listen?
+    bool may_call(Node& n, const wire::EndpointName& callee, std::string& why_not)
     {
         const NamespacePair::Scope there{*hosts_, n.host};
-        return n.port->listen(why_not);
+        const frames::Candidate w = way(n, callee);
+        return n.port->prepare_call(callee, {&w, 1}, why_not);
     }
     // Frames that came within a pass; within many.
     std::size_t pass(Node& n)
@@ -241,13 +243,13 @@ TEST_F(ListeningTest, SoManyOfAHostListenAtATimeWhereTheTransportIsChosenForThem
     const auto second = open(0, "auto", "1");
     const auto elsewhere = open(1, "auto", "1");
     std::string why_not;
-    EXPECT_TRUE(listen(*named, why_not)) << "not counted";
-    EXPECT_TRUE(listen(*first, why_not)) << why_not;
-    EXPECT_TRUE(listen(*elsewhere, why_not)) << why_not;
-    EXPECT_FALSE(listen(*second, why_not));
+    EXPECT_TRUE(may_call(*named, elsewhere->name, why_not)) << "not counted";
+    EXPECT_TRUE(may_call(*first, elsewhere->name, why_not)) << why_not;
+    EXPECT_TRUE(may_call(*elsewhere, first->name, why_not)) << why_not;
+    EXPECT_FALSE(may_call(*second, elsewhere->name, why_not));
     EXPECT_NE(why_not.find("eth_listeners"), std::string::npos) << why_not;
     first.reset();
-    EXPECT_TRUE(listen(*second, why_not)) << why_not;
+    EXPECT_TRUE(may_call(*second, elsewhere->name, why_not)) << why_not;
 }
 
 TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallersWhoGiveTheirsBack)
@@ -257,19 +259,19 @@ TEST_F(ListeningTest, WhoFindsNoPlaceTellsItsCallersWhoGiveTheirsBack)
     const auto b = open(1, "auto", "1");
     const auto other = open(1, "auto", "1");
     std::string why_not;
-    ASSERT_TRUE(listen(*other, why_not)) << why_not;
+    ASSERT_TRUE(may_call(*other, a->name, why_not)) << why_not;
     call(*a, b->name);
-    EXPECT_FALSE(listen(*next, why_not)) << "the caller has the place of its host";
+    EXPECT_FALSE(may_call(*next, b->name, why_not)) << "the caller has the place of its host";
     EXPECT_EQ(passes(*b), 0u);
     EXPECT_EQ(listeners(1), 0u);
     frames::Evidence e;
     EXPECT_FALSE(a->port->next_evidence(e));
     EXPECT_EQ(passes(*a), 0u);
     ASSERT_TRUE(a->port->next_evidence(e));
-    EXPECT_EQ(e.route, route(*a, b->name));
+    EXPECT_EQ(e.route, way(*a, b->name).route);
     EXPECT_EQ(e.error, EBUSY);
     EXPECT_FALSE(a->port->next_evidence(e));
-    EXPECT_TRUE(listen(*next, why_not)) << why_not;
+    EXPECT_TRUE(may_call(*next, b->name, why_not)) << why_not;
 }
 
 TEST_F(ListeningTest, WithoutABoundAllListenFromTheStart)
