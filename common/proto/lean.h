@@ -38,7 +38,7 @@ inline bool Proto::charge(Peer& peer, std::size_t bytes) noexcept
     return true;
 }
 
-// A block of one of the two sizes that are kept by peer: the oldest that the peer has acknowledged, as a rule.
+// A block of one of the sizes of short messages: the oldest that the peer has acknowledged, as a rule.
 inline TxBlock* Proto::acquire_short(Peer& peer, std::uint32_t block_bytes) noexcept
 {
     session::TxMessage* const acked = session::SessionLayer::take_acked(peer);

@@ -18,7 +18,13 @@ class Proto;
 // A block of the pool that holds a TxMessage, its encoded head, and perhaps its payload.
 struct TxBlock {
     static constexpr std::uint32_t kSmall = 256;   // blocks up to this all have this size
-    static constexpr std::uint32_t kShort = 2048 + BlockPool::kHeadroom;   // those of Proto::send_short() for messages that a small one does not hold
+    static constexpr std::uint32_t kShort = 2048 + BlockPool::kHeadroom;   // those of Proto::send_short() for messages that a small one does not hold,
+    static constexpr std::uint32_t kLong = 4096 + BlockPool::kHeadroom;    // and that a short one does not
+    [[nodiscard]] static constexpr std::uint32_t size_for(std::size_t packet_bytes) noexcept
+    {
+        const std::size_t bytes = sizeof(TxBlock) + packet_bytes;
+        return bytes <= kSmall ? kSmall : bytes <= kShort ? kShort : kLong;
+    }
     session::TxMessage tx;
     std::uint32_t block_bytes{0};
     std::byte* copy{nullptr};        // the payload's own block, when it was copied after sending

@@ -82,7 +82,7 @@ TxBlock* Proto::acquire_tx(Peer& peer, std::size_t head_bytes) noexcept
     return b;
 }
 
-// The blocks of the two sizes that are kept by peer when the oldest acknowledged message, if any, is not of that size: spare ones, or new ones.
+// The same when the oldest acknowledged message, if any, is not of that size: a spare one, or a new one.
 TxBlock* Proto::acquire_another(Peer& peer, std::uint32_t block_bytes, session::TxMessage* acked) noexcept
 {
     constexpr unsigned kTries = 3;

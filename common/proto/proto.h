@@ -29,7 +29,7 @@
 
 namespace linnet::proto {
 
-inline constexpr std::size_t kShortMax = 2048;   // with its heads it fits into a block of the pool's class of 2 KiB
+inline constexpr std::size_t kShortMax = 4096;   // with its heads it fits into a block of the pool's class of 4 KiB
 inline constexpr std::size_t kActiveIds = 64;
 inline constexpr std::size_t kActiveHeaderMax = 256;
 inline constexpr std::size_t kActivePayloadMax = 32768;

@@ -14,7 +14,7 @@ namespace linnet::proto {
 bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std::byte> payload) noexcept
 {
     constexpr std::size_t kHead = sizeof(wire::PacketHead) + sizeof(wire::TagHeader);
-    static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kShort);
+    static_assert(kShortMax <= kAtOnceMax && sizeof(TxBlock) + kHead + kShortMax <= TxBlock::kLong);
     static_assert(sizeof(TxBlock) + NextWrite::kPlaceBytes <= TxBlock::kSmall);   // as send_now() wants it
     const bool beside_head = kHead + payload.size() <= NextWrite::kPlaceBytes;
     session::SessionLayer::about_to_send(peer, kHead + payload.size(), payload.size());
@@ -22,7 +22,7 @@ bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std
     if (!session::SessionLayer::goes_at_once(peer) || !charge(peer, payload.size())) [[unlikely]] {
         return false;
     }
-    TxBlock* const b = acquire_short(peer, sizeof(TxBlock) + kHead + payload.size() <= TxBlock::kSmall ? TxBlock::kSmall : TxBlock::kShort);
+    TxBlock* const b = acquire_short(peer, TxBlock::size_for(kHead + payload.size()));
     if (b == nullptr) [[unlikely]] {
         peer.eager_used -= static_cast<std::uint32_t>(payload.size());
         return false;

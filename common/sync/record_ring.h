@@ -64,6 +64,26 @@ struct RingView {
 namespace detail {
 inline constexpr std::uint32_t kRingAlign = kCacheLine;
 constexpr std::uint32_t ring_round(std::size_t bytes) noexcept { return static_cast<std::uint32_t>((bytes + kRingAlign - 1) & ~std::size_t{kRingAlign - 1}); }
+
+// memcpy() to lines that another core had last. It fetches too few of them at a time, and its stores wait for each; here the next ones are asked for while
+// these are written. docs/performance/shm.md has what that gave, and other distances.
+inline void copy_fetching(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
+{
+    constexpr std::size_t kAhead = 2048;
+    constexpr std::size_t kStep = 512;
+    if (bytes > kAhead) {
+        for (std::size_t i = 0; i < kAhead; i += kCacheLine) {
+            fetch_to_write(to + i);
+        }
+        for (; bytes > kStep; bytes -= kStep, to += kStep, from += kStep) {
+            for (std::size_t i = kAhead; i < std::min(kAhead + kStep, bytes); i += kCacheLine) {
+                fetch_to_write(to + i);
+            }
+            std::memcpy(to, from, kStep);
+        }
+    }
+    std::memcpy(to, from, bytes);
+}
 }   // namespace detail
 
 class RingWriter {
@@ -99,7 +119,7 @@ public:
             std::memcpy(slot.bytes.data() + head.size(), tail.data(), tail.size());
         }
         if (!data.empty()) {
-            std::memcpy(view_.data.data() + (data_ & (capacity_ - 1)), data.data(), data.size());
+            detail::copy_fetching(view_.data.data() + (data_ & (capacity_ - 1)), data.data(), data.size());
             data_ += rounded;
         }
         complete(slot, kind, head.size() + tail.size(), data.size());

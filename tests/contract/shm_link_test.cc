@@ -594,13 +594,13 @@ TEST(ShmLink, ShortEagerPacketsComeInTwoPiecesWhereTheyLie)
     Pair pair{kind_named("Shm")};
     const Pair::Ends ends = pair.open(LinkRole::kLane);
     std::uint32_t number = 0;
-    for (const std::size_t payload : {std::size_t{0}, std::size_t{72}, std::size_t{73}, std::size_t{2048}, std::size_t{2049}}) {
+    for (const std::size_t payload : {std::size_t{0}, std::size_t{72}, std::size_t{73}, kAtOnceMax, kAtOnceMax + 1}) {
         const Packet p = eager(++number, payload);
         const std::array one{p.lane()};
         ASSERT_EQ(pair.a().transport->send_lane(ends.at_a, one).taken, 1u);
         ASSERT_TRUE(pair.run_until([&] { return pair.b().sink.packets.size() == number; }));
         EXPECT_EQ(pair.b().sink.packets.back().bytes, p.bytes);
-        EXPECT_EQ(std::exchange(pair.b().sink.in_two, 0), payload == 73 || payload == 2048 ? 1u : 0u) << payload;
+        EXPECT_EQ(std::exchange(pair.b().sink.in_two, 0), payload == 73 || payload == kAtOnceMax ? 1u : 0u) << payload;
     }
 }
 

@@ -150,7 +150,7 @@ unsigned ShmTransport::receive(Link& link, unsigned budget) noexcept
 // Is it a short eager packet, its heads in place and its payload beside? Then its heads are in whole_ now.
 bool ShmTransport::in_two(const RingReader::Record& record) noexcept
 {
-    if (record.inline_bytes.size() != kEagerHead || record.data.empty() || record.data.size() > kWholeMax) {
+    if (record.inline_bytes.size() != kEagerHead || record.data.empty() || record.data.size() > kAtOnceMax) {
         return false;
     }
     std::memcpy(whole_.data(), record.inline_bytes.data(), kEagerHead);

@@ -13,10 +13,14 @@ namespace {
 
 using Put = RingWriter::Put;
 
-// A packet of some pages goes in a few pieces, so that the peer copies one while we copy the next; a shorter piece is not worth its record.
-constexpr std::size_t kPieceMin = 4096;
+// A packet of more than a page goes in a few equal pieces, so that the peer copies one while we copy the next; a shorter one is not worth a second record.
+constexpr std::size_t kPieceBytes = 4096;
 constexpr std::size_t kPieces = 4;
-constexpr std::size_t piece_of(std::size_t bytes) noexcept { return std::max(kPieceMin, (bytes / kPieces + kCacheLine - 1) & ~std::size_t{kCacheLine - 1}); }
+constexpr std::size_t piece_of(std::size_t bytes) noexcept
+{
+    const std::size_t pieces = std::clamp((bytes + kPieceBytes - 1) / kPieceBytes, std::size_t{1}, kPieces);
+    return ((bytes + pieces - 1) / pieces + kCacheLine - 1) & ~std::size_t{kCacheLine - 1};
+}
 
 // From here on the receiver reads the payload out of our memory: below, two copies through a ring that stays in the cache cost less than the system call
 // and the way back.
@@ -119,7 +123,7 @@ ShmTransport::Written ShmTransport::write_packet(Tx& tx, std::span<const std::by
         const std::span<const std::byte> in_place = head.first(std::min(head.size(), kInlineBytes));
         tx.rest = {head.subspan(in_place.size()), payload};
         std::span<const std::byte>& first = tx.rest[0].empty() ? tx.rest[1] : tx.rest[0];
-        tx.piece = piece_of(payload.size());
+        tx.piece = piece_of(total - in_place.size());
         const std::span<const std::byte> data = first.first(std::min({first.size(), tx.ring.data_max(), tx.piece}));
         put = put_or_wait(tx, kStart, in_place, {}, data);
         if (put == Put::kDone) {
@@ -195,7 +199,7 @@ NextWrite ShmTransport::send_now(LinkId id, std::span<const std::byte> head, std
     }
     TxScope tx_scope{*link, TxScope::Who::kSender};
     Tx& tx = link->tx;
-    if (tx.id != id || tx.broken || tx.busy() || head.size() > kInlineBytes || payload.size() > kPieceMin) [[unlikely]] {
+    if (tx.id != id || tx.broken || tx.busy() || head.size() > kInlineBytes || payload.size() > kAtOnceMax) [[unlikely]] {
         return {};
     }
     Put put = Put::kFull;

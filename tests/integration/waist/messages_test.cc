@@ -20,7 +20,7 @@ struct Pair {
     bool until(const std::function<bool()>& done, std::chrono::milliseconds limit = 10s) { return drive({&a, &b}, done, limit); }
 };
 
-constexpr std::size_t kSizes[] = {0, 1, 8, 1000, 2048, 2049, 5000, 16384, 16385, 40000, 65536, 65537, 200000, 1u << 20, (4u << 20) + 3};
+constexpr std::size_t kSizes[] = {0, 1, 8, 1000, 2048, 2049, 4096, 4097, 5000, 16384, 16385, 40000, 65536, 65537, 200000, 1u << 20, (4u << 20) + 3};
 
 struct Case {
     bool posted_first;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <random>
 #include <thread>
@@ -59,6 +60,23 @@ TEST(RecordRing, EmptyRingHasNoRecord)
     RingReader::Record r;
     EXPECT_EQ(reader.peek(r), Peek::kNone);
     EXPECT_FALSE(reader.ready());
+}
+
+// Long pieces are copied by steps that look ahead.
+TEST(RecordRing, PiecesOfAllLengthsArriveAndTouchNothingElse)
+{
+    constexpr std::size_t kLong = 64 * 1024;
+    for (const std::size_t bytes : std::initializer_list<std::size_t>{1, 511, 2047, 2048, 2049, 2559, 2560, 2561, 3072, 4095, 4096, 5000, 16383, 16384}) {
+        Ring ring;
+        ring.data = Bytes(kLong, std::byte{0xee});
+        RingWriter writer{ring.view()};
+        RingReader reader{ring.view()};
+        const Bytes sent = pattern(7, bytes);
+        ASSERT_EQ(writer.put(1, {}, {}, sent), Put::kDone) << bytes;
+        EXPECT_EQ(taken(reader), sent) << bytes;
+        const Bytes behind(ring.data.begin() + static_cast<std::ptrdiff_t>(bytes), ring.data.end());
+        EXPECT_EQ(behind, Bytes(behind.size(), std::byte{0xee})) << bytes;
+    }
 }
 
 TEST(RecordRing, RecordsComeInOrderWithKindAndAllTheirParts)
