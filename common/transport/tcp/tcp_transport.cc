@@ -38,7 +38,7 @@ constexpr TransportCaps kCaps{
     .separate_bulk = true,
     .direct_links = false,
     .latency = Nanos{7200},
-    .bytes_per_ns = 3.0,
+    .bytes_per_ns = 4.0,
     .told_of_death = true,
     .lost_frame = std::chrono::milliseconds{2},   // at one in a hundred; a tail that is lost costs 16 ms, or 200 before Linux 6.15
     // A receiver answers beyond one segment at once (RFC 9293, 3.8.6.3), and who reads the socket waits until that is on its way.
