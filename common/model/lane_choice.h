@@ -27,13 +27,14 @@ public:
         Nanos worth_max{std::chrono::milliseconds{64}};   // it doubles with each move that comes
         Nanos soon{std::chrono::milliseconds{200}};       // so soon after another, up to here; a later one sets it back
         Nanos retry_first{std::chrono::seconds{10}};      // until a path that failed is tried again; doubles
-        Nanos retry_max{std::chrono::seconds{320}};
+        Nanos retry_max{std::chrono::seconds{320}};       // then; each time up to a quarter is added by chance
         std::uint64_t asked_beyond{UINT64_MAX};           // bytes: a longer message is asked for wherever the lane is
     };
     static constexpr unsigned kMost = 4;
     static constexpr unsigned kNone = kMost;
 
-    explicit LaneChoice(const Config& config) noexcept : config_{config}, worth_{config.worth} {}
+    // `seed`: of the chance by which those who stood in each other's way do not meet again.
+    explicit LaneChoice(const Config& config, std::uint64_t seed = 0) noexcept : config_{config}, random_{seed}, worth_{config.worth} {}
 
     // Half a round trip of a message, expected. The first is where the lane is. Returns its index, or kNone when there are kMost.
     unsigned add(const Line& expected) noexcept;
@@ -79,7 +80,10 @@ private:
         return path.expected.at(size) + (size > path.frame_bytes ? path.more_frames_ns : 0);
     }
 
+    [[nodiscard]] std::uint64_t next_random() noexcept;
+
     const Config config_;
+    std::uint64_t random_;
     std::array<Path, kMost> paths_{};
     unsigned count_{0};
     unsigned at_{0};

@@ -44,7 +44,7 @@ struct Losses {
 };
 
 struct LanePaths {
-    explicit LanePaths(const model::LaneChoice::Config& config) noexcept : choice{config} {}
+    LanePaths(const model::LaneChoice::Config& config, std::uint64_t seed) noexcept : choice{config, seed} {}
 
     [[nodiscard]] unsigned index_of(const Port* port) const noexcept
     {

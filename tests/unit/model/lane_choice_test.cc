@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <vector>
 
 #include "support/seed.h"
@@ -201,6 +202,52 @@ TEST_F(LaneChoiceTest, PathThatFailsIsLeftAloneForLongerAndLonger)
     EXPECT_EQ(tried_within(2'000'000), 1u) << "from 10 s on";
     EXPECT_EQ(tried_within(4'000'000), 1u) << "from 30 s on";
     EXPECT_EQ(choice.at(), 0u);
+}
+
+// Until a path that failed so often is due again.
+Nanos pause_after(std::uint64_t seed, unsigned failures)
+{
+    LaneChoice choice{LaneChoice::Config{}, seed};
+    EXPECT_EQ(choice.add(kWide), 0u);
+    EXPECT_EQ(choice.add(kQuick), 1u);
+    TimePoint now{std::chrono::hours{1}};
+    for (unsigned i = 0; i < failures; ++i) {
+        choice.failed(1, now);
+    }
+    const auto wanted = [&choice](TimePoint at) {
+        for (unsigned i = 0; i < 1000; ++i) {
+            static_cast<void>(choice.message(8, true));
+        }
+        return choice.wanted(at) == 1;
+    };
+    Nanos after{0};
+    while (!wanted(now + after)) {
+        after += 10ms;
+    }
+    return after;
+}
+
+TEST_F(LaneChoiceTest, ThoseWhoFailTogetherDoNotTryAgainTogether)
+{
+    constexpr unsigned kPairs = 40;
+    std::set<Nanos> first;
+    for (std::uint64_t seed = 0; seed < kPairs; ++seed) {
+        const Nanos pause = pause_after(seed, 1);
+        EXPECT_GE(pause, 10s);
+        EXPECT_LE(pause, 12510ms);
+        first.insert(pause);
+    }
+    EXPECT_GE(first.size(), kPairs / 2) << "of 250 steps of 10 ms";
+    EXPECT_EQ(pause_after(7, 1), pause_after(7, 1)) << "the seed says all";
+}
+
+TEST_F(LaneChoiceTest, PauseHasAnEnd)
+{
+    for (const unsigned failures : {6u, 12u, 100u}) {
+        const Nanos pause = pause_after(3, failures);
+        EXPECT_GE(pause, 320s) << failures;
+        EXPECT_LE(pause, 401s) << failures;
+    }
 }
 
 TEST_F(LaneChoiceTest, MoveOfThePeersIsLetBeForAWhile)
