@@ -131,14 +131,14 @@ bool take_caps(const fi_info& hints, fi_info& offer)
     if ((hints.caps & kRmaModifiers) != 0 && (hints.caps & kRmaCaps) == 0) {
         return refuse("caps: FI_READ, FI_WRITE without FI_RMA or FI_ATOMIC", hints.caps, kAllCaps);
     }
-    if ((hints.caps & FI_RMA_EVENT) != 0 && (hints.caps & kRmaCaps) == 0) {
-        return refuse("caps: FI_RMA_EVENT without FI_RMA or FI_ATOMIC", hints.caps, kAllCaps);
-    }
     const auto directions = [&](std::uint64_t primary, std::uint64_t modifiers) {
         const std::uint64_t named = hints.caps & modifiers;
         return named != 0 ? named : (hints.caps & primary) != 0 ? modifiers : 0;
     };
     const std::uint64_t direction = directions(FI_MSG | FI_TAGGED, kMessageModifiers) | directions(kRmaCaps, kRmaModifiers);
+    if ((hints.caps & FI_RMA_EVENT) != 0 && (direction & (FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0) {   // nothing could happen to it
+        return refuse("caps: FI_RMA_EVENT of an endpoint that is the target of no FI_RMA nor FI_ATOMIC", hints.caps, kAllCaps);
+    }
     offer.caps = (hints.caps & (kPrimaryCaps | kSecondaryCaps)) | direction | kDomainCaps;
     // Hints that name no operation close neither side: FI_DIRECTED_RECV alone is a receiver's.
     const auto side = [&](std::uint64_t own, std::uint64_t modifiers) { return direction == 0 || (direction & modifiers) != 0 ? offer.caps & own : 0; };

@@ -106,6 +106,43 @@ TEST(LinnetFence, WhatIsBehindItEndsAfterwardsThoughItEndsAtOnce)
     });
 }
 
+// A send that is to be matched is over when it is, for the fence too; and what is fenced may be such a one.
+TEST(LinnetFence, WaitsForSendsToBeMatched)
+{
+    two_processes(
+        [](Friend& other) {
+            Node n{fenced()};
+            n.connect(other);
+            const auto send = [&n](const char* text, std::uint64_t tag, std::uint64_t flags) {
+                const iovec iov{const_cast<char*>(text), 1};
+                const fi_msg_tagged m{&iov, nullptr, 1, n.peer, tag, 0, const_cast<char*>(text), 0};
+                post(n, [&] { return fi_tsendmsg(n.ep, &m, FI_COMPLETION | FI_MATCH_COMPLETE | flags); });
+            };
+            const std::string texts[] = {"1", "2", "3"};
+            for (std::uint64_t tag = 1; tag <= 3; ++tag) {
+                send(texts[tag - 1].data(), tag, tag == 1 ? 0 : FI_FENCE);
+            }
+            for (const std::string& text : texts) {
+                EXPECT_TRUE(n.quiet_for(100ms));
+                other.meet();   // it is received then
+                EXPECT_EQ(n.next(n.tx).op_context, text.data());
+            }
+            other.meet();
+        },
+        [](Friend& other) {
+            Node n{fenced()};
+            n.connect(other);
+            for (std::uint64_t tag = 1; tag <= 3; ++tag) {
+                other.meet();
+                char in = 0;
+                n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, tag, 0, nullptr); });
+                EXPECT_EQ(n.next(n.rx).tag, tag);
+                EXPECT_EQ(in, static_cast<char>('0' + tag));
+            }
+            other.meet();
+        });
+}
+
 // ---- a peer that is stopped completes nothing: the fence stays closed until it goes on ----
 
 // The second side, which the first has stopped; it goes on in the end, whatever happens.

@@ -37,6 +37,9 @@ TEST(LinnetInfo, HintsThatCannotBeMetAreRefused)
     alone([] {
         EXPECT_EQ(answer([](fi_info&) {}), 0);
         EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA_EVENT; }), -FI_ENODATA);   // without FI_RMA
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA_EVENT | FI_RMA | FI_READ | FI_WRITE; }), -FI_ENODATA);   // nobody's target
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA_EVENT | FI_RMA | FI_READ | FI_REMOTE_WRITE; }), 0);
+        EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_RMA_EVENT | FI_ATOMIC; }), 0);
         EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_READ; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_COLLECTIVE; }), -FI_ENODATA);
         EXPECT_EQ(answer([](fi_info& h) { h.caps |= FI_HMEM; }), -FI_ENODATA);
