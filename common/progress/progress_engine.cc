@@ -117,9 +117,8 @@ Status ProgressEngine::start()
     }
     cores_ = std::max(usable_cpus(), 1u);
     ranks_per_core_ = std::clamp(config_.local_ranks / cores_, 1u, kMostRanksPerCore);
-    const TimePoint t0 = monotonic_now();
-    const Ticks c0 = read_ticks();
-    stamp_.store(c0 & ~Ticks{1}, std::memory_order_relaxed);
+    scale_ = machine_ticks();
+    stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     if (config_.event_thread) {
         set_event_state(EventThreadState::kAwake);
         Result<Thread> thread = Thread::start({"linnet-event", Nanos{1}, false, kEventSlice}, &ProgressEngine::event_thread_entry, this, log_);
@@ -132,10 +131,6 @@ Status ProgressEngine::start()
                        status_text(thread.status()));
         }
     }
-    while (monotonic_now() - t0 < Nanos{50'000}) {
-        cpu_pause();
-    }
-    scale_.measured(read_ticks() - c0, monotonic_now() - t0);
     spin_time_ = config_.spin_time > Nanos::zero() ? config_.spin_time : spin_time_for(wake_cost_);
     spin_learned_.set(scale_.ticks(spin_time_), config_.spin_time > Nanos::zero() ? 0 : scale_.ticks(kSpinMemory));
     spin_budget_ = {config_.policy, scale_.ticks(spin_time_), scale_.ticks(kBetweenYields), scale_.ticks(kBackToBack)};

@@ -33,7 +33,7 @@ using Ticks = std::uint64_t;
 #endif
 }
 
-// How many ticks a duration has. Measured, not asked: good to about a percent, which is plenty here.
+// How many ticks a duration has, to about a percent, which is plenty here: the counter of one processor makes some GHz, that of another 24 MHz.
 //
 // Threads: one until measured, then any.
 class TickScale {
@@ -51,5 +51,8 @@ public:
 private:
     double per_nano_{1.0};
 };
+
+// Of this machine's counter. The first call takes some 50 us where the counter does not say its frequency; any thread.
+[[nodiscard]] const TickScale& machine_ticks() noexcept;
 
 }   // namespace linnet

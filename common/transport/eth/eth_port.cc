@@ -168,7 +168,7 @@ bool EthPort::time_for_knocks() noexcept
     }
     passes_ = 0;
     const Ticks now = read_ticks();
-    if (looked_ != 0 && now - looked_ < (listening ? kPauseOfListener : kPause)) {
+    if (looked_ != 0 && now - looked_ < (listening ? pause_of_listener_ : pause_)) {
         return false;
     }
     looked_ = now;

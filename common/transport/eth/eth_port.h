@@ -77,10 +77,10 @@ public:
     }
 
 private:
-    // Looking for knocks takes a system call, so it is done when so much time, in ticks of some GHz, has passed: counted in passes it would be late where they
-    // are rare. Who listens is in a hurry for its frames, and reads the clock in some of its passes only.
-    static constexpr Ticks kPause = 200'000;
-    static constexpr Ticks kPauseOfListener = 1'000'000;
+    // Looking for knocks takes a system call, so it is done when so much time has passed: counted in passes it would be late where they are rare. Who
+    // listens is in a hurry for its frames, and reads the clock in some of its passes only.
+    static constexpr Nanos kPause{80'000};
+    static constexpr Nanos kPauseOfListener{400'000};
     static constexpr unsigned kPassesBetweenLooks = 8;
     static constexpr Nanos kSilence = std::chrono::seconds{5};   // longer than the patience with a call
 
@@ -162,6 +162,8 @@ private:
     // The token holder's.
     std::unordered_map<std::uint64_t, Called> called_;   // by contact_key()
     std::atomic<bool> listening_{false};   // written by it, relaxed: who sends before has nobody that could answer
+    const Ticks pause_{machine_ticks().ticks(kPause)};
+    const Ticks pause_of_listener_{machine_ticks().ticks(kPauseOfListener)};
     Ticks looked_{0};                    // for knocks, last; 0: the next pass shall
     unsigned passes_{0};                 // since then
     std::vector<Asked> asked_;           // knocked at, and not answered yet

@@ -16,9 +16,9 @@ namespace linnet::shm {
 namespace {
 
 // Sockets say only who comes and who goes, and that somebody rang while we slept: asking costs more than a pass over all rings, so a thread that polls
-// without pause asks rarely. One that polls rarely asks each time. In ticks of some GHz: about 2 us while links are being opened, else about 50 us.
-constexpr Ticks kAskOpening = 5'000;
-constexpr Ticks kAskIdle = 125'000;
+// without pause asks rarely. One that polls rarely asks each time.
+constexpr Nanos kAskOpening{2'000};   // while links are being opened
+constexpr Nanos kAskIdle{50'000};
 constexpr unsigned kPassesPerTick = 8;
 constexpr unsigned kEventsAtOnce = 32;
 // A link that was idle for two or three times as long gives its memory back.
@@ -43,7 +43,9 @@ ShmTransport::ShmTransport(const Settings& settings, const Clock& clock, Log& lo
       log_{log},
       rx_counters_{stats.block(StatsRole::kPoller)},
       tx_counters_{stats.block(StatsRole::kAnyThread)},
-      copy_{copy}
+      copy_{copy},
+      ask_opening_{machine_ticks().ticks(kAskOpening)},
+      ask_idle_{machine_ticks().ticks(kAskIdle)}
 {
 }
 
@@ -313,7 +315,7 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
     }
     passes_ = 0;
     const Ticks now = read_ticks();
-    if (ask_now_ || now - asked_ >= (opening_.empty() ? kAskIdle : kAskOpening)) {
+    if (ask_now_ || now - asked_ >= (opening_.empty() ? ask_idle_ : ask_opening_)) {
         asked_ = now;
         done += poll_epoll(budget);
         if (!opening_.empty()) {

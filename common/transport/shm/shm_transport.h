@@ -159,6 +159,8 @@ private:
     Counters& rx_counters_;   // token holder
     Counters& tx_counters_;   // any thread
     CopyEngine& copy_;
+    const Ticks ask_opening_;   // between two questions to epoll
+    const Ticks ask_idle_;
     TransportSink* sink_{nullptr};
 
     // Constant after open().

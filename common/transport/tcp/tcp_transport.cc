@@ -24,8 +24,8 @@ constexpr std::uint32_t kCoolAfterLongSleeps = 16;   // of the event thread, whi
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
-// Without hot sockets: when so much time, in ticks of some GHz, has passed; at 2 us the question is a small part of a poll that serves other transports.
-constexpr Ticks kEpollPause = 5'000;
+// Without hot sockets: when so much time has passed; at 2 us the question is a small part of a poll that serves other transports.
+constexpr Nanos kEpollPause{2'000};
 constexpr unsigned kEventsAtOnce = 32;
 // While the host computes, a packet of which so much is missing is read when the rest has come, or this much at a time, and likewise what was asked
 // for: the event thread wakes up once for it rather than with every segment, and the kernel buffers that much for a link.
@@ -48,7 +48,12 @@ constexpr TransportCaps kCaps{
 }   // namespace
 
 TcpTransport::TcpTransport(const Settings& settings, const Clock& clock, Log& log, Stats& stats) noexcept
-    : settings_{settings}, clock_{clock}, log_{log}, rx_counters_{stats.block(StatsRole::kPoller)}, tx_counters_{stats.block(StatsRole::kAnyThread)}
+    : settings_{settings},
+      clock_{clock},
+      log_{log},
+      rx_counters_{stats.block(StatsRole::kPoller)},
+      tx_counters_{stats.block(StatsRole::kAnyThread)},
+      epoll_pause_{machine_ticks().ticks(kEpollPause)}
 {
 }
 
@@ -321,7 +326,7 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     // water it does not know all.
     const bool slept = std::exchange(slept_, false);
     unsigned done = slept && hot_.count() > 1 && !low_water_ ? 0 : poll_hot(budget);
-    const bool ask = hot_.empty() ? read_ticks() - asked_ >= kEpollPause : ++passes_ >= epoll_gap_;
+    const bool ask = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
     if (ask || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
         asked_ = hot_.empty() ? read_ticks() : asked_;

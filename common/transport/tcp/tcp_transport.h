@@ -139,6 +139,7 @@ private:
     Log& log_;
     Counters& rx_counters_;   // token holder
     Counters& tx_counters_;   // any thread
+    const Ticks epoll_pause_;
     TransportSink* sink_{nullptr};
 
     // Constant after open().

@@ -21,8 +21,6 @@ constexpr unsigned kCoolAfter = 4096;
 constexpr unsigned kCoolWhenOvertaken = 64;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket.
 constexpr unsigned kMaxEpollGap = 16;
-// Without hot sockets: when so much time, in ticks of some GHz, has passed.
-constexpr Ticks kEpollPause = 5'000;
 constexpr std::size_t kMostEvidence = 64;
 // After a move the sockets that anybody's frames come to are read first until they are empty, at most so many times.
 constexpr unsigned kSettleReads = 64;
@@ -529,7 +527,7 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
         ch.next_aim = {};
         return hand_out(ch, out);
     }
-    if (channel == frames::kLaneChannel && (any_hot() ? ++passes_ >= gap_ : read_ticks() - asked_ >= kEpollPause)) {
+    if (channel == frames::kLaneChannel && (any_hot() ? ++passes_ >= gap_ : read_ticks() - asked_ >= epoll_pause_)) {
         passes_ = 0;
         asked_ = any_hot() ? asked_ : read_ticks();
         ask_epoll();

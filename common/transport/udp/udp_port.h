@@ -159,6 +159,7 @@ private:
     std::array<Channel, frames::kChannels> channels_;
     unsigned passes_{0};    // since epoll was asked
     unsigned gap_{1};       // passes between two questions
+    const Ticks epoll_pause_{machine_ticks().ticks(Nanos{2'000})};   // without hot sockets it is asked when so much time has passed
     Ticks asked_{0};        // epoll, last, without hot sockets
 
     std::atomic<bool> told_uncut_{false};   // the log knows that the kernel cuts no more; each socket learns it by itself

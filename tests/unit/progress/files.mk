@@ -13,5 +13,6 @@ unit_progress_test_SOURCES = \
     unit/progress/pollers_test.cc \
     unit/progress/progress_engine_test.cc \
     unit/progress/task_source_test.cc \
+    unit/progress/ticks_test.cc \
     unit/progress/waiting_policy_test.cc
 unit_progress_test_LDADD = $(TEST_LIBS) $(libs_progress)
