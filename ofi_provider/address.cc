@@ -4,6 +4,7 @@
 #include "address.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ struct InetLayout {   // of the 64 bytes when they are no name
     unsigned char family;   // 4 or 6
     unsigned char port[2];
     unsigned char address[16];
+    unsigned char scope[4];   // of a link-local address: the index of our interface, or 0
 };
 
 InetLayout layout_of(const linnet_name_t& bytes) noexcept
@@ -30,7 +32,14 @@ InetLayout layout_of(const linnet_name_t& bytes) noexcept
     return l;
 }
 
-linnet_name_t inet_bytes(unsigned char family, const void* address, std::uint16_t port) noexcept
+std::uint32_t scope_of(const InetLayout& l) noexcept
+{
+    std::uint32_t scope = 0;
+    std::memcpy(&scope, l.scope, sizeof scope);
+    return scope;
+}
+
+linnet_name_t inet_bytes(unsigned char family, const void* address, std::uint16_t port, std::uint32_t scope = 0) noexcept
 {
     InetLayout l{};
     l.mark = kInetMark;
@@ -38,6 +47,7 @@ linnet_name_t inet_bytes(unsigned char family, const void* address, std::uint16_
     l.port[0] = static_cast<unsigned char>(port >> 8);
     l.port[1] = static_cast<unsigned char>(port & 0xff);
     std::memcpy(l.address, address, family == 6 ? 16 : 4);
+    std::memcpy(l.scope, &scope, sizeof scope);
     linnet_name_t n{};
     std::memcpy(n.bytes, &l, sizeof l);
     return n;
@@ -61,7 +71,7 @@ std::optional<Address> from_sockaddr(const void* from, std::size_t bytes) noexce
         if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
             return Address{inet_bytes(4, in.sin6_addr.s6_addr + 12, ntohs(in.sin6_port))};
         }
-        return Address{inet_bytes(6, &in.sin6_addr, ntohs(in.sin6_port))};
+        return Address{inet_bytes(6, &in.sin6_addr, ntohs(in.sin6_port), IN6_IS_ADDR_LINKLOCAL(&in.sin6_addr) ? in.sin6_scope_id : 0)};
     }
     return std::nullopt;
 }
@@ -203,7 +213,9 @@ std::string Address::node() const
     const InetLayout l = layout_of(bytes_);
     char text[INET6_ADDRSTRLEN] = "";
     ::inet_ntop(l.family == 6 ? AF_INET6 : AF_INET, l.address, text, sizeof text);
-    return text;
+    char name[IF_NAMESIZE];
+    const std::uint32_t scope = scope_of(l);
+    return scope == 0 ? text : std::string{text} + "%" + (::if_indextoname(scope, name) != nullptr ? std::string{name} : std::to_string(scope));
 }
 
 std::uint16_t Address::port() const noexcept
@@ -239,7 +251,8 @@ std::string Address::encode(std::uint32_t format) const
         sockaddr_in6 in{};
         in.sin6_family = AF_INET6;
         in.sin6_port = htons(port());
-        ::inet_pton(AF_INET6, (ipv6() ? at : "::ffff:" + at).c_str(), &in.sin6_addr);
+        in.sin6_scope_id = is_name() ? 0 : scope_of(layout_of(bytes_));
+        ::inet_pton(AF_INET6, (ipv6() ? at.substr(0, at.find('%')) : "::ffff:" + at).c_str(), &in.sin6_addr);
         return {reinterpret_cast<const char*>(&in), sizeof in};
     }
     sockaddr_in in{};

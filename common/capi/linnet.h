@@ -149,7 +149,7 @@ LINNET_API linnet_status_t linnet_name_text(const linnet_name_t* name, char* out
  * @retval LINNET_ERR_INVALID  not a name, or made by another version of Linnet */
 LINNET_API linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_name_t* name, linnet_peer_t* out) LINNET_NOEXCEPT;
 
-/* The same from a numeric address and port ("10.1.0.2" or "fd00::2", "41873"), without a secret, so neither side proves
+/* The same from a numeric address and port ("10.1.0.2", "fd00::2" or "fe80::2%eth0", "41873"), without a secret, so neither side proves
  * who it is (docs/security.md). The other side accepts it. */
 LINNET_API linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service, linnet_peer_t* out) LINNET_NOEXCEPT;
 

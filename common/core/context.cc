@@ -3,7 +3,6 @@
 // Context bodies.
 #include "core/context.h"
 
-#include <arpa/inet.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -269,16 +268,12 @@ Result<PeerId> Context::add_address(const char* node, const char* service)
         return Status::kInvalid;
     }
     name.port.set(static_cast<std::uint16_t>(port));
-    wire::NameAddress address;
-    if (::inet_pton(AF_INET6, node, address.bytes.data()) == 1) {
-        address.family = wire::AddressFamily::kIpv6;
-    } else if (::inet_pton(AF_INET, node, address.bytes.data()) != 1) {
-        address = {};
-    }
-    if (!wire::add_address(name, address)) {
+    const auto at = InetAddress::parse(node);
+    if (!at || !wire::add_address(name, {at->is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at->bytes()})) {
         LINNET_LOG(log_, kError, "\"%s\" is not an IPv4 or IPv6 address", node);
         return Status::kInvalid;
     }
+    wire::set_contact_scope(name, at->scope());
     const Result<session::Session*> s = sessions_->add_address(name);
     if (!s) {
         return s.status();

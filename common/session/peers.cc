@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // SessionLayer: the ports, and the table of peers.
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 #include "session/session_layer.h"
+#include "sys/inet_address.h"
 
 namespace linnet::session {
 
 namespace {
 bool same(const wire::EndpointName& a, const wire::EndpointName& b) noexcept { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+InetAddress inet_address(const wire::NameAddress& a) noexcept
+{
+    return a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
+}
+
 // A process with the name `who` listens at the address that the host gave.
 bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) noexcept
 {
     const wire::NameAddresses at{given};
-    return who.port.get() == given.port.get() && !at.empty() && wire::NameAddresses{who}.contains(at.front());
+    const std::uint32_t one = wire::contact_scope(who);
+    const std::uint32_t other = wire::contact_scope(given);
+    const bool on_one_link = one == 0 || other == 0 || one == other;
+    return who.port.get() == given.port.get() && !at.empty() && wire::NameAddresses{who}.contains(at.front()) && on_one_link;
 }
 }   // namespace
 
@@ -36,9 +43,10 @@ std::string name_text(const wire::EndpointName& name)
         std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(name.endpoint_id.get()));
         return std::string{"endpoint "} + id;
     }
-    char text[INET6_ADDRSTRLEN] = "?";
-    inet_ntop(at.front().family == wire::AddressFamily::kIpv6 ? AF_INET6 : AF_INET, at.front().bytes.data(), text, sizeof text);
-    return std::string{text} + " port " + std::to_string(name.port.get());
+    InetAddress first = inet_address(at.front());
+    first.set_port(name.port.get());
+    first.set_scope(wire::contact_scope(name));
+    return first.text();
 }
 
 // ---- ports ----

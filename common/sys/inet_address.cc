@@ -4,14 +4,44 @@
 #include "sys/inet_address.h"
 
 #include <arpa/inet.h>
+#include <net/if.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 namespace linnet {
 
+namespace {
+
+// An index, or the name of an interface; 0: there is none.
+std::uint32_t interface_index(std::string_view text) noexcept
+{
+    std::uint32_t index = 0;
+    if (const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index); code == std::errc{} && end == text.data() + text.size()) {
+        return index;
+    }
+    std::array<char, IF_NAMESIZE> name{};
+    if (text.empty() || text.size() >= name.size()) {
+        return 0;
+    }
+    std::copy(text.begin(), text.end(), name.begin());
+    return ::if_nametoindex(name.data());
+}
+
+}   // namespace
+
 std::optional<InetAddress> InetAddress::parse(std::string_view text, std::uint16_t port) noexcept
 {
+    if (const std::size_t percent = text.find('%'); percent != std::string_view::npos) {
+        auto address = parse(text.substr(0, percent), port);
+        const std::uint32_t interface = interface_index(text.substr(percent + 1));
+        if (!address || !address->scoped() || interface == 0) {
+            return std::nullopt;
+        }
+        address->scope_ = interface;
+        return address;
+    }
     std::array<char, INET6_ADDRSTRLEN> copy{};
     if (text.size() >= copy.size()) {
         return std::nullopt;
@@ -47,7 +77,9 @@ std::optional<InetAddress> InetAddress::from_sockaddr(const ::sockaddr* address)
             return v4(bytes, ntohs(in.sin6_port));
         }
         std::memcpy(bytes.data(), &in.sin6_addr, sizeof in.sin6_addr);
-        return v6(bytes, ntohs(in.sin6_port));
+        InetAddress six = v6(bytes, ntohs(in.sin6_port));
+        six.set_scope(in.sin6_scope_id);
+        return six;
     }
     return std::nullopt;
 }
@@ -65,7 +97,7 @@ bool InetAddress::link_local() const noexcept
 
 bool InetAddress::in_network(const InetAddress& network, unsigned prefix) const noexcept
 {
-    if (family_ != network.family_ || prefix > bits()) {
+    if (family_ != network.family_ || prefix > bits() || !same_link(network)) {
         return false;
     }
     const std::size_t whole = prefix / 8;
@@ -82,7 +114,13 @@ std::string InetAddress::host_text() const
     if (family_ == AF_UNSPEC || ::inet_ntop(family_, bytes_.data(), text.data(), text.size()) == nullptr) {
         return "no address";
     }
-    return text.data();
+    std::string host = text.data();
+    if (scope_ != 0) {
+        std::array<char, IF_NAMESIZE> name{};
+        host += '%';
+        host += ::if_indextoname(scope_, name.data()) != nullptr ? std::string{name.data()} : std::to_string(scope_);
+    }
+    return host;
 }
 
 std::string InetAddress::text() const { return host_text() + " port " + std::to_string(port_); }
@@ -102,6 +140,7 @@ std::string InetAddress::text() const { return host_text() + " port " + std::to_
     in.sin6_family = AF_INET6;
     in.sin6_port = htons(port_);
     std::memcpy(&in.sin6_addr, bytes_.data(), sizeof in.sin6_addr);
+    in.sin6_scope_id = scope_;
     std::memcpy(&out, &in, sizeof in);
     return sizeof in;
 }

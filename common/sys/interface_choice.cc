@@ -56,9 +56,6 @@ std::string impossible(const NetInterface& i, const InetAddress& address)
     if (address.family() == AF_UNSPEC) {
         return "no address";
     }
-    if (address.link_local()) {
-        return "link-local address, which peers cannot use";
-    }
     return {};
 }
 
@@ -74,6 +71,9 @@ bool better(const Candidate& a, const Candidate& b) noexcept
     }
     if (i.mbit_per_s != 0 && j.mbit_per_s != 0 && i.mbit_per_s != j.mbit_per_s) {
         return i.mbit_per_s > j.mbit_per_s;
+    }
+    if (a.verdict.address.link_local() != b.verdict.address.link_local()) {
+        return b.verdict.address.link_local();
     }
     return a.verdict.address.is_v4() && !b.verdict.address.is_v4();
 }
@@ -136,6 +136,14 @@ const std::string* InterfaceRules::covering(std::string_view name, const InetAdd
     return nullptr;
 }
 
+const std::string* InterfaceRules::naming_link_local(const InetAddress& address) const noexcept
+{
+    const auto it = std::find_if(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+        return rule.network && rule.network->link_local() && address.in_network(*rule.network, rule.prefix);
+    });
+    return it != rules_.end() ? &it->text : nullptr;
+}
+
 std::string AddressVerdict::line() const
 {
     std::string text = interface;
@@ -151,9 +159,13 @@ std::vector<AddressVerdict> choose_addresses(std::span<const NetInterface> inter
     std::vector<Candidate> last_resort;
     std::vector<Candidate> refused;
     const auto judge = [&](const NetInterface& i, const InetAddress& address, unsigned prefix) {
-        Candidate c{&i, {i.name, address, false, impossible(i, address), prefix}};
+        Candidate c{&i, {i.name, address, false, impossible(i, address), prefix, i.index}};
         if (!c.verdict.why.empty()) {
             refused.push_back(std::move(c));
+        } else if (address.link_local()) {   // by one name of an interface nobody means them
+            const std::string* by = include.naming_link_local(address);
+            c.verdict.why = by != nullptr ? "net_include " + *by : "link-local address, which net_include does not name";
+            (by != nullptr ? used : refused).push_back(std::move(c));
         } else if (!include.empty()) {
             const std::string* by = include.covering(i.name, address);
             c.verdict.why = by != nullptr ? "net_include " + *by : "not in net_include";

@@ -48,6 +48,8 @@ public:
     [[nodiscard]] bool empty() const noexcept { return rules_.empty(); }
     // The first entry that covers this address of this interface, as it was written; null when none does.
     [[nodiscard]] const std::string* covering(std::string_view name, const InetAddress& address) const noexcept;
+    // The first that is a link-local network or address, which covers this one.
+    [[nodiscard]] const std::string* naming_link_local(const InetAddress& address) const noexcept;
 
 private:
     struct Rule {
@@ -65,12 +67,14 @@ struct AddressVerdict {
     bool used{false};
     std::string why;
     unsigned prefix{0};    // of the address's network, in bits
+    unsigned index{0};     // the kernel's, of the interface
     [[nodiscard]] std::string line() const;   // "eth0 10.1.0.2: used: contact address"
 };
 
 // One verdict per address: first the used ones, the best (the contact address) at the front, then the refused ones. With `include` not empty
-// only what it covers is used and `exclude` is ignored. Loopback is used only when included, or when nothing else is left.
-// Better is: not an inner bridge, not point-to-point, faster when both speeds are known, IPv4, then the order of `interfaces`.
+// only what it covers is used and `exclude` is ignored. Loopback is used only when included, or when nothing else is left; link-local addresses only when an
+// entry of `include` is one or a network of such. A link-local IPv6 address leads everywhere by any interface that is used, whether or not its own is.
+// Better is: not an inner bridge, not point-to-point, faster when both speeds are known, not link-local, IPv4, then the order of `interfaces`.
 [[nodiscard]] std::vector<AddressVerdict> choose_addresses(std::span<const NetInterface> interfaces, const InterfaceRules& include,
                                                            const InterfaceRules& exclude);
 

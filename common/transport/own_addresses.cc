@@ -80,6 +80,9 @@ std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
     if (to.family() == AF_UNSPEC || to.port() == 0) {
         return "the name holds no address";
     }
+    if (to.scoped() && !uses(to.scope())) {
+        return to.scope() == 0 ? "it is link-local, and no interface is used" : "it is link-local, on an interface that is not used";
+    }
     if (to.loopback()) {
         return {};   // this host, whatever the rules for networks
     }
@@ -89,11 +92,17 @@ std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
         return error == EMFILE || error == ENFILE ? std::string{} : std::string{"no route: "} + errno_text(error) + " (errno " + std::to_string(error) + ")";
     }
     for (const AddressVerdict& v : verdicts_) {
-        if (!v.used && v.address.same_host(source) && !source.loopback()) {
+        if (!v.used && v.address.same_host(source) && !source.loopback() && !to.scoped()) {
             return "the route leaves by " + v.line();
         }
     }
     return {};
+}
+
+// Its link-local address need not be.
+bool OwnAddresses::uses(unsigned interface) const noexcept
+{
+    return interface != 0 && std::any_of(verdicts_.begin(), verdicts_.end(), [interface](const AddressVerdict& v) { return v.used && v.index == interface; });
 }
 
 // On a network that one of our usable interfaces is on.
@@ -108,12 +117,34 @@ bool OwnAddresses::own(const InetAddress& to) const noexcept
     return std::any_of(verdicts_.begin(), verdicts_.end(), [&to](const AddressVerdict& v) { return v.address.same_host(to); });
 }
 
+// Returns how many there are, one at least.
+unsigned OwnAddresses::by_each_interface(const InetAddress& to, std::span<InetAddress> out) const noexcept
+{
+    unsigned count = 0;
+    for (const AddressVerdict& v : verdicts_) {
+        const auto has_it = [&v](const InetAddress& a) { return a.scope() == v.index; };
+        if (v.used && v.index != 0 && !v.address.loopback() && count < out.size() && std::none_of(out.begin(), out.begin() + count, has_it)) {
+            out[count] = to;
+            out[count++].set_scope(v.index);
+        }
+    }
+    out[0] = count == 0 ? to : out[0];
+    return std::max(count, 1u);
+}
+
 // A peer on this host has no addresses but ours; another one shares an address of some inner network with us by chance.
 unsigned OwnAddresses::order(const wire::EndpointName& name, std::span<InetAddress, wire::kNameAddressesMax> out) const
 {
     unsigned count = 0;
-    for (const wire::NameAddress& a : wire::NameAddresses{name}) {
-        out[count++] = a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes, name.port.get()) : InetAddress::v4(a.bytes, name.port.get());
+    const wire::NameAddresses names{name};
+    for (const bool link_local : {false, true}) {   // the last have what room there is
+        for (const wire::NameAddress& a : names) {
+            InetAddress to = a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes, name.port.get()) : InetAddress::v4(a.bytes, name.port.get());
+            to.set_scope(wire::contact_scope(name));
+            if (to.scoped() == link_local && count < out.size()) {
+                count += link_local && to.scope() == 0 ? by_each_interface(to, out.subspan(count)) : (out[count] = to, 1u);
+            }
+        }
     }
     const auto rank = [this](const InetAddress& to) { return own(to) ? 2 : near(to) ? 0 : 1; };
     std::stable_sort(out.begin(), out.begin() + count, [&](const InetAddress& a, const InetAddress& b) { return rank(a) < rank(b); });

@@ -32,14 +32,17 @@ public:
     // The largest MTU of the used interfaces; 0: unknown.
     [[nodiscard]] unsigned largest_mtu() const noexcept { return largest_mtu_; }
 
+    [[nodiscard]] bool uses(unsigned interface) const noexcept;   // by an address at least; by the kernel's index
     // Why nothing shall be sent to `to`: no route, or one that leaves through an interface that is not to be used. Empty: go ahead.
     [[nodiscard]] std::string refusal_of_route(const InetAddress& to) const;
     // The addresses of a name, in the order in which to try them: first those on a network that a usable interface is on, then those behind routers, last
-    // those that this host has too. Within these the peer's own order counts.
+    // those that this host has too. Within these the peer's own order counts. A link-local IPv6 address, of which a name does not say where it is valid, is
+    // tried by each interface that is used.
     [[nodiscard]] unsigned order(const wire::EndpointName& name, std::span<InetAddress, wire::kNameAddressesMax> out) const;
     [[nodiscard]] std::string interface_of(const InetAddress& local) const;
 
 private:
+    unsigned by_each_interface(const InetAddress& to, std::span<InetAddress> out) const noexcept;
     [[nodiscard]] bool near(const InetAddress& to) const noexcept;
     [[nodiscard]] bool own(const InetAddress& to) const noexcept;
 

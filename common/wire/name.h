@@ -43,6 +43,11 @@ struct EndpointName {
 static_assert(sizeof(EndpointName) == kNameBytes && alignof(EndpointName) == 1);
 static_assert(std::is_trivially_copyable_v<EndpointName> && std::is_standard_layout_v<EndpointName>);
 
+// A contact is a name of nobody in particular (endpoint_id 0): an address and a port where the host has us call somebody. It stays here, so it may say by which
+// of our interfaces a link-local address is meant; a name that has come from elsewhere never does.
+inline void set_contact_scope(EndpointName& contact, std::uint32_t interface) noexcept { contact.incarnation.set(interface); }
+[[nodiscard]] inline std::uint32_t contact_scope(const EndpointName& n) noexcept { return n.endpoint_id.get() == 0 ? n.incarnation.get() : 0; }
+
 // Where frames of raw Ethernet find a process: the interface, and the process on it. All zeros: nowhere.
 struct EtherContact {
     be16 endpoint;                            // a UDP port that the process holds at this interface's address, so that no two have the same

@@ -102,7 +102,7 @@ private:
 
     // ---- setup.cc ----
     [[nodiscard]] bool open_interface(const AddressVerdict& v, std::string& why_not);
-    [[nodiscard]] const Interface* on_segment_of(const InetAddress& address) const noexcept;
+    [[nodiscard]] static bool on_segment_of(const InetAddress& address, const Interface& i) noexcept;
     [[nodiscard]] bool take_place(std::string& why_not);
     [[nodiscard]] bool counted() const noexcept;
     [[nodiscard]] bool few_here() const noexcept;

@@ -59,6 +59,8 @@ bool EthPort::heard_there(const Interface& i, const EthRoute& to) noexcept
         return true;   // who is not there called us
     }
     const Called& called = it->second;
+    InetAddress at = called.at;
+    at.set_scope(i.config.interface_index);   // if it is link-local
     const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const Asked& a) { return a.to == to && a.id == called.id; });
     if (asked != asked_.end()) {
         asked->when = monotonic_now();
@@ -67,12 +69,12 @@ bool EthPort::heard_there(const Interface& i, const EthRoute& to) noexcept
             asked_.erase(asked_.begin());
         }
         try {
-            asked_.push_back({called.at, called.id, to, monotonic_now()});
+            asked_.push_back({at, called.id, to, monotonic_now()});
         } catch (const std::bad_alloc&) {
             return false;   // the next hello tries again
         }
     }
-    send_knock(i.endpoint.fd.get(), called.at, knock_of(Word::kKnock, called.id));
+    send_knock(i.endpoint.fd.get(), at, knock_of(Word::kKnock, called.id));
     return false;
 }
 

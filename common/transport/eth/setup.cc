@@ -268,11 +268,10 @@ frames::PortLimits EthPort::limits(unsigned) const noexcept
 
 // ---- peers ----
 
-const EthPort::Interface* EthPort::on_segment_of(const InetAddress& address) const noexcept
+// A link-local address may be on any.
+bool EthPort::on_segment_of(const InetAddress& address, const Interface& i) noexcept
 {
-    const auto it = std::find_if(interfaces_.begin(), interfaces_.end(),
-                                 [&address](const auto& i) { return i->prefix != 0 && address.in_network(i->address, i->prefix); });
-    return it == interfaces_.end() ? nullptr : it->get();
+    return address.scoped() ? !i.address.is_v4() : (i.prefix != 0 && address.in_network(i.address, i.prefix));
 }
 
 // Who has an address in the network of one of our interfaces is most likely on its segment; whether frames arrive, the opening tells.
@@ -286,22 +285,25 @@ unsigned EthPort::routes(const wire::EndpointName& name, std::span<frames::Candi
         if (!contact.present() || interfaces_.empty()) {
             continue;
         }
-        const Interface* const own = on_segment_of(inet_address(at[n]));
-        if (own == nullptr) {
-            refusal = inet_address(at[n]).host_text() + " is on none of our segments";
-            continue;
+        const InetAddress address = inet_address(at[n]);
+        bool found = false;
+        for (std::size_t i = 0; i < interfaces_.size() && count < out.size() && (!found || address.scoped()); ++i) {
+            if (!on_segment_of(address, *interfaces_[i])) {
+                continue;
+            }
+            found = true;
+            if (contact.mac == interfaces_[i]->head.from) {
+                refusal = "it is on this host, and Ethernet does not lead back";
+                continue;
+            }
+            EthRoute to;
+            to.mac = contact.mac;
+            to.endpoint = big_endian(contact.endpoint.get());
+            to.interface = static_cast<std::uint8_t>(i);
+            out[count].route = frames::Route::of(to);
+            out[count++].refusal.clear();
         }
-        if (contact.mac == own->head.from) {
-            refusal = "it is on this host, and Ethernet does not lead back";
-            continue;
-        }
-        EthRoute to;
-        to.mac = contact.mac;
-        to.endpoint = big_endian(contact.endpoint.get());
-        to.interface = static_cast<std::uint8_t>(std::find_if(interfaces_.begin(), interfaces_.end(), [own](const auto& i) { return i.get() == own; }) -
-                                                 interfaces_.begin());
-        out[count].route = frames::Route::of(to);
-        out[count++].refusal.clear();
+        refusal = found ? refusal : address.host_text() + " is on none of our segments";
     }
     if (count == 0) {
         out[count].route = frames::Route::of(EthRoute{});

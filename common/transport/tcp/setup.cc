@@ -64,16 +64,23 @@ int TcpTransport::listen_at_port(std::span<AddressVerdict* const> where, unsigne
     return listener_count_ != 0 ? 0 : first_error;
 }
 
-// Who was told a port listens for callers that know the port and this host, and nothing else of it: "localhost" is a name of this host. No name tells these
-// addresses, which mean another process elsewhere; and who chose the interfaces chose without them.
-void TcpTransport::listen_at_loopback(std::uint16_t port)
+// Who was told a port listens for callers that know the port and this host, and nothing else of it: "localhost" is a name of this host, and so is a link-local
+// address of an interface that is used. No name tells these addresses, which mean another process elsewhere; and who chose the interfaces chose without them.
+void TcpTransport::listen_unnamed(std::uint16_t port)
 {
-    for (const char* const host : {"127.0.0.1", "::1"}) {
-        const std::optional<InetAddress> at = InetAddress::parse(host, port);
-        SocketOrError s = tcp_listen(at.value(), static_cast<int>(settings_.integer(SettingId::kTcpBacklog)));
-        if (s.error == 0) {   // else somebody is there already, or the family is not
-            listens_at_[listener_count_] = *at;
+    const auto listen = [this, port](InetAddress at) {
+        at.set_port(port);
+        SocketOrError s = listener_count_ < listeners_.size() ? tcp_listen(at, static_cast<int>(settings_.integer(SettingId::kTcpBacklog))) : SocketOrError{};
+        if (s.fd.valid()) {   // else somebody is there already, or the family is not
+            listens_at_[listener_count_] = at;
             listeners_[listener_count_++] = std::move(s.fd);
+        }
+    };
+    listen(InetAddress::parse("127.0.0.1").value());
+    listen(InetAddress::parse("::1").value());
+    for (const AddressVerdict& v : own_.verdicts()) {
+        if (!v.used && v.address.scoped() && own_.uses(v.index)) {
+            listen(v.address);
         }
     }
 }
@@ -102,7 +109,7 @@ Status TcpTransport::listen_everywhere()
     }
     named_count_ = listener_count_;
     if (settings_.integer(SettingId::kTcpPortMin) != 0 && settings_.text(SettingId::kNetInclude).empty()) {
-        listen_at_loopback(listens_at_[0].port());
+        listen_unnamed(listens_at_[0].port());
     }
     return Status::kOk;
 }

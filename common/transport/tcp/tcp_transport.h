@@ -65,8 +65,8 @@ public:
     [[nodiscard]] std::size_t buffers() const noexcept { return buffers_.size(); }
 
 private:
-    static constexpr std::uint64_t kListenerTags = wire::kNameAddressesMax + 2;   // epoll data that are no LinkId (generations start at 1): from 0, one for
-    static constexpr std::uint64_t kDoorbellTag = kListenerTags;                  // each listener, those at loopback last; then the doorbell
+    static constexpr std::uint64_t kListenerTags = wire::kNameAddressesMax + 10;   // epoll data that are no LinkId (generations start at 1): from 0, one for
+    static constexpr std::uint64_t kDoorbellTag = kListenerTags;                   // each listener, those that no name tells last; then the doorbell
     static constexpr std::uint32_t kBufferBytes = 64 * 1024;
     static constexpr unsigned kMaxHot = 64;
 
@@ -88,7 +88,7 @@ private:
     // ---- before the first link (setup.cc) ----
     [[nodiscard]] Status check_descriptors();
     [[nodiscard]] Status listen_everywhere();
-    void listen_at_loopback(std::uint16_t port);
+    void listen_unnamed(std::uint16_t port);
     [[nodiscard]] int listen_at_port(std::span<AddressVerdict* const> where, unsigned port);
     [[nodiscard]] Status watch_listeners();
 
@@ -145,7 +145,7 @@ private:
     // Constant after open().
     EpollSet epoll_;
     EventFd doorbell_;         // connect() was called: poll() has something to start
-    std::array<Fd, kListenerTags> listeners_;        // one for each address in the name, in its order; then those at loopback addresses that no name tells
+    std::array<Fd, kListenerTags> listeners_;        // one for each address in the name, in its order; then those at addresses that no name tells
     std::array<InetAddress, kListenerTags> listens_at_;
     unsigned listener_count_{0};
     unsigned named_count_{0};

@@ -37,7 +37,8 @@ std::string text_of(const void* address, std::size_t bytes)
     EXPECT_EQ(bytes, sizeof in6);
     std::memcpy(&in6, address, std::min(bytes, sizeof in6));
     ::inet_ntop(in6.sin6_family, &in6.sin6_addr, text, sizeof text);
-    return std::string{"["} + text + "]:" + std::to_string(ntohs(in6.sin6_port));
+    const std::string scope = in6.sin6_scope_id != 0 ? "%" + std::to_string(in6.sin6_scope_id) : "";
+    return std::string{"["} + text + scope + "]:" + std::to_string(ntohs(in6.sin6_port));
 }
 
 // The address that fi_getinfo(3) makes of node and service in this format: the source's with FI_SOURCE, else the destination's. "": -FI_ENODATA.
@@ -68,6 +69,9 @@ TEST(LinnetInfo, NodeMayBeAStringThatNamesItsFormat)
         EXPECT_EQ(resolved(FI_SOCKADDR_IN, "fi_sockaddr_in://:7471", nullptr, FI_SOURCE), "0.0.0.0:7471");
         EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://[fe80::6:12]:7471", nullptr), "[fe80::6:12]:7471");
         EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://[fe80::6:12]", nullptr), "[fe80::6:12]:0");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://[fe80::6:12%lo]:7471", nullptr), "[fe80::6:12%1]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fe80::6:12%lo", "7471"), "[fe80::6:12%1]:7471");
+        EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fe80::6:12%nosuch", "7471"), "");
         EXPECT_EQ(resolved(FI_SOCKADDR_IN6, "fi_sockaddr_in6://:7471", nullptr, FI_SOURCE), "[::]:7471");
         EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr://10.31.6.12", "7471"), "") << "the service belongs into it";
         EXPECT_EQ(resolved(FI_SOCKADDR, "fi_sockaddr_ib://10.31.6.12:7471", nullptr), "");

@@ -449,7 +449,7 @@ TEST(LinnetAddressVector, SymmetricInsertionCountsNodesAndServices)
             if (six) {
                 EXPECT_EQ(inserted("fd00::9", 2, "5009", 2, 4), (Texts{"fi_sockaddr_in6://[fd00::9]:5009", "fi_sockaddr_in6://[fd00::9]:5010",
                                                                        "fi_sockaddr_in6://[fd00::a]:5009", "fi_sockaddr_in6://[fd00::a]:5010"}));
-                EXPECT_EQ(inserted("fe80::1%lo", 2, "5009", 1, 2), (Texts{"fi_sockaddr_in6://[fe80::1]:5009", "fi_sockaddr_in6://[fe80::2]:5009"}))
+                EXPECT_EQ(inserted("fe80::1%lo", 2, "5009", 1, 2), (Texts{"fi_sockaddr_in6://[fe80::1%lo]:5009", "fi_sockaddr_in6://[fe80::2%lo]:5009"}))
                     << "of the same interface";
             } else {
                 EXPECT_EQ(inserted("10.1.0.255", 2, "5009", 2, 4), (Texts{"fi_sockaddr_in://10.1.0.255:5009", "fi_sockaddr_in://10.1.0.255:5010",

@@ -261,6 +261,47 @@ TEST_F(Networks, Ipv6Only)
     exchange(x, y);
 }
 
+// A name cannot say by which interface of its reader they are valid: each is tried.
+TEST_F(Networks, LinkLocalAddressesAreUsedWhereTheyAreNamed)
+{
+    cable(0, 2, "eth0", "fe80::71:");
+    cable(0, 1, "eth1", "fe80::71:");
+    for (const char* const transports : {"tcp", "udp,tcp", "eth"}) {
+        const std::vector<linnet_setting_t> named{{"net_include", "fe80::71:0/112"}, {"transports", transports}, {"connect_timeout", "10s"}};
+        Node& x = node(0, named);
+        Node& y = node(1, named);
+        EXPECT_EQ(addresses(y), (std::vector<std::string>{"fe80::71:2"})) << transports;
+        know(x, y);
+        know(y, x);
+        exchange(x, y);
+        exchange(y, x);
+    }
+}
+
+TEST_F(Networks, HostMayNameALinkLocalAddressAndItsInterface)
+{
+    two_networks_and_one();
+    address(0, "eth1", "fe80::71:1");
+    address(1, "eth1", "fe80::71:2");
+    const std::vector<linnet_setting_t> given{{"tcp_port_min", "28120"}, {"tcp_port_max", "28120"}, {"transports", "tcp"}};
+    Node& x = node(0, given);
+    Node& y = node(1, given);
+    enter(0);
+    linnet_peer_t none = LINNET_PEER_UNKNOWN;
+    EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:2%eth1", "28120", &x.peer), LINNET_OK);
+    x.endpoint->expect_complaints();
+    EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:2%eth7", "28120", &none), LINNET_ERR_INVALID);
+    const char out = 1;
+    char in = 0;
+    Op send;
+    Op recv;
+    ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&out, 1)), 0);
+    enter(1);
+    ASSERT_GE(y.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), 0);
+    EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }));
+    EXPECT_EQ(in, 1);
+}
+
 TEST_F(Networks, Ipv6IsUsedWhereIpv4LeadsNowhere)
 {
     cable(0, 1, "eth0", "fd00:71::");

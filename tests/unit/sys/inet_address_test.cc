@@ -17,6 +17,27 @@ TEST(InetAddress, ParsesNumbersAndNothingElse)
     }
 }
 
+TEST(InetAddress, LinkLocalAddressMaySayItsInterface)
+{
+    const InetAddress a = *InetAddress::parse("fe80::2%lo", 7);
+    EXPECT_EQ(a.scope(), 1u);
+    EXPECT_EQ(a.text(), "fe80::2%lo port 7");
+    EXPECT_EQ(InetAddress::parse("fe80::2%1")->host_text(), "fe80::2%lo");
+    EXPECT_EQ(InetAddress::parse("fe80::2%4711")->host_text(), "fe80::2%4711") << "of another time, or another host";
+    for (const char* wrong : {"fe80::2%", "fe80::2%0", "fe80::2%nosuchinterface0", "fe80::2%nosuch", "fd00::2%lo", "10.1.0.2%lo", "169.254.1.1%lo", "%lo",
+                              "fe80::2%lo%lo", "fe80::2%4294967296"}) {
+        EXPECT_FALSE(InetAddress::parse(wrong)) << wrong;
+    }
+    sockaddr_storage storage;
+    a.to_sockaddr(storage);
+    EXPECT_EQ(reinterpret_cast<const sockaddr_in6&>(storage).sin6_scope_id, 1u);
+    EXPECT_EQ(InetAddress::from_sockaddr(reinterpret_cast<const sockaddr*>(&storage))->scope(), 1u);
+    EXPECT_FALSE(a.same_host(*InetAddress::parse("fe80::2%2")));
+    EXPECT_TRUE(a.same_host(*InetAddress::parse("fe80::2"))) << "which may be meant";
+    EXPECT_TRUE(a.in_network(*InetAddress::parse("fe80::"), 10));
+    EXPECT_FALSE(a.in_network(*InetAddress::parse("fe80::%2"), 10));
+}
+
 TEST(InetAddress, SockaddrAndBackIsTheSame)
 {
     for (const char* text : {"10.1.0.2", "fd00::2"}) {

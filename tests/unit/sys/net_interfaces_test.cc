@@ -201,7 +201,27 @@ TEST(ChooseAddresses, HostWithIpv6OnlyUsesItWithoutLinkLocal)
     EXPECT_EQ(v[0].line(), "eth0 fd00::2: used: usable, contact address");
     EXPECT_EQ(v[1].line(), "eth0 2001:db8::2: used: usable");
     const Lines all = lines(v);
-    EXPECT_NE(std::find(all.begin(), all.end(), "eth0 fe80::1: refused: link-local address, which peers cannot use"), all.end());
+    EXPECT_NE(std::find(all.begin(), all.end(), "eth0 fe80::1: refused: link-local address, which net_include does not name"), all.end());
+}
+
+TEST(ChooseAddresses, LinkLocalAddressesAreUsedWhereTheyAreNamedAndComeLast)
+{
+    const std::vector<Made> host{kLo, Made{"eth0", {"fe80::1%1", "fd00::2", "169.254.3.4"}}, Made{"eth1", {"fe80::1%2", "10.1.0.2"}}};
+    const auto used = [&host](const char* include) {
+        Lines out;
+        for (const AddressVerdict& v : choose(host, include)) {
+            if (v.used) {
+                out.push_back(v.interface + " " + v.address.host_text());
+            }
+        }
+        return out;
+    };
+    EXPECT_EQ(used("eth0"), Lines{"eth0 fd00::2"}) << "nobody means them by the name of an interface";
+    EXPECT_EQ(used("::/0"), (Lines{"lo ::1", "eth0 fd00::2"}));
+    EXPECT_EQ(used("eth0,fe80::/10").size(), 3u);
+    EXPECT_EQ(used("eth0,fe80::/10").front(), "eth0 fd00::2");
+    EXPECT_EQ(used("fe80::1%2").size(), 1u);
+    EXPECT_EQ(used("169.254.0.0/16"), Lines{"eth0 169.254.3.4"});
 }
 
 TEST(ChooseAddresses, Ipv4ComesBeforeIpv6OfTheSameInterface)
