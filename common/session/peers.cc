@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "session/session_layer.h"
-#include "sys/inet_address.h"
 
 namespace linnet::session {
 
@@ -151,7 +150,8 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
     for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
         Session* s = find(PeerId{i});
         MutexLock guard{s->lock};
-        if (listens_at(s->contact_, address) && s->down_reason() == Status::kOk) {
+        const bool meant = listens_at(s->contact_, address) || is_meant_by(address, s->name_, s->called_from_);
+        if (meant && s->down_reason() == Status::kOk) {
             return s;
         }
     }
@@ -162,7 +162,21 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
     return make(address, false, true);
 }
 
-Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::RejectReason& reason)
+// No name tells loopback addresses, and few tell link-local ones. Who calls from the host that such a one means, and listens at its port, is the one it means.
+bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from) const noexcept
+{
+    const wire::NameAddresses at{given};
+    if (who.port.get() != given.port.get() || at.empty() || calls_from.family() == AF_UNSPEC) {
+        return false;
+    }
+    InetAddress host = inet_address(at.front());
+    host.set_scope(wire::contact_scope(given));
+    const wire::NameAddress source{calls_from.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, calls_from.bytes()};
+    const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(source);
+    return host.loopback() ? of_this_host : host.link_local() && host.same_host(calls_from);
+}
+
+Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason)
 {
     MutexLock table{table_lock_};
     const std::uint64_t id = seen.opener.endpoint_id.get();
@@ -174,13 +188,16 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::Re
             reason = wire::RejectReason::kName;
             return Status::kRefused;
         }
+        it->second->called(from);
         return it->second;
     }
     // Somebody whom the host added by address, and who came first.
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session* s = find(PeerId{i});
         MutexLock guard{s->lock};
-        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && listens_at(seen.opener, s->contact_)) {
+        const bool meant = listens_at(seen.opener, s->contact_) || is_meant_by(s->contact_, seen.opener, from);
+        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && meant) {
+            s->called(from);
             s->name_ = seen.opener;
             s->name_known_ = !seen.by_address;
             s->endpoint_id_.store(id, std::memory_order_relaxed);
@@ -188,7 +205,12 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, wire::Re
             return s;
         }
     }
-    return make(seen.opener, !seen.by_address, seen.by_address);
+    const Result<Session*> made = make(seen.opener, !seen.by_address, seen.by_address);
+    if (made) {
+        MutexLock guard{(*made)->lock};
+        (*made)->called(from);
+    }
+    return made;
 }
 
 // ---- for people ----

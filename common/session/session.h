@@ -27,6 +27,7 @@
 #include "session/handshake.h"
 #include "session/paths.h"
 #include "sync/lock.h"
+#include "sys/inet_address.h"
 #include "transport/transport.h"
 #include "wire/name.h"
 #include "wire/packet.h"
@@ -147,10 +148,12 @@ private:
     friend class Port;
 
     [[nodiscard]] std::string labelled(const wire::EndpointName& name) const LINNET_REQUIRES(lock);
+    void called(const InetAddress& from) noexcept LINNET_REQUIRES(lock) { called_from_ = from.family() != AF_UNSPEC ? from : called_from_; }
 
     // ---- any thread, under lock ----
     wire::EndpointName name_ LINNET_GUARDED_BY(lock);     // who it is; endpoint_id 0: not known yet
     wire::EndpointName contact_ LINNET_GUARDED_BY(lock);  // where we call it
+    InetAddress called_from_ LINNET_GUARDED_BY(lock);     // by it, over IP, the last time
     bool name_known_ LINNET_GUARDED_BY(lock) = false;     // with its secret: the host added it
     std::array<char, kLabelBytes> label_ LINNET_GUARDED_BY(lock){};   // what the host calls it; empty: nothing
     bool by_address_ LINNET_GUARDED_BY(lock) = false;

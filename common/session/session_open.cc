@@ -139,7 +139,7 @@ HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::
         Result<Session*> found = seen.status();
         if (seen) {
             try {
-                found = session_of_opener(*seen, reason);
+                found = session_of_opener(*seen, InetAddress::parse(from.substr(0, from.find(' '))).value_or(InetAddress{}), reason);
             } catch (const std::bad_alloc&) {
                 reason = wire::RejectReason::kBusy;
             }

@@ -118,7 +118,7 @@ public:
     // ---- opening: opener sends hello, gets welcome, sends confirm; the link is up for the acceptor when confirm is accepted ----
     // Write the hello for an attempt that connect() started; returns its length, or 0 to give the attempt up. Again for each further address of the peer.
     virtual std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept = 0;
-    // `from` is text for messages ("10.1.0.2 port 41873").
+    // `from` is text for messages; of a caller over IP it begins with the address that it calls from ("10.1.0.2 port 41873").
     virtual HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept = 0;
     virtual HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept = 0;
     virtual HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept = 0;

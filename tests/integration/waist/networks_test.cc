@@ -302,6 +302,68 @@ TEST_F(Networks, HostMayNameALinkLocalAddressAndItsInterface)
     EXPECT_EQ(in, 1);
 }
 
+// "fe80::2%eth0", or any other address that no name tells: who calls from there is the one that the host means.
+TEST_F(Networks, PeersThatNameEachOtherByLinkLocalOrLoopbackAddressesAreOneForEachOther)
+{
+    two_networks_and_one();
+    address(0, "eth1", "fe80::71:1");
+    address(1, "eth1", "fe80::71:2");
+    const auto given = [](const char* port) { return std::vector<linnet_setting_t>{{"tcp_port_min", port}, {"tcp_port_max", port}, {"transports", "tcp"}}; };
+    Node& x = node(0, given("28101"));
+    Node& y = node(1, given("28102"));
+    Node& z = node(0, given("28103"));
+    const auto call = [this](Node& from, const char* at, const char* port, linnet_status_t said = LINNET_OK) {
+        enter(from.host);
+        EXPECT_EQ(linnet_peer_add_address(from.endpoint->context(), at, port, &from.peer), said) << at;
+    };
+    for (const bool before : {true, false}) {   // the second call comes when the first has been answered, or not
+        Node& other = before ? y : z;
+        x.peer = other.peer = LINNET_PEER_UNKNOWN;
+        call(x, before ? "fe80::71:2%eth1" : "127.0.0.1", before ? "28102" : "28103");
+        if (before) {
+            call(other, "fe80::71:1%eth1", "28101");
+            exchange(x, other);
+            exchange(other, x);
+        } else {
+            char byte = 1;
+            char in = 0;
+            Op send;
+            Op recv;
+            enter(other.host);
+            ASSERT_EQ(other.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), LINNET_IN_PROGRESS);
+            ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&byte, 1)), 0);
+            ASSERT_TRUE(until([&] { return send.complete() && recv.complete(); }));
+            call(other, "127.0.0.1", "28101");
+            exchange(other, x);
+            exchange(x, other);
+        }
+    }
+}
+
+TEST_F(Networks, PeersThatCallEachOtherAtLoopbackAtOnceAreOneForEachOther)
+{
+    two_networks_and_one();
+    const auto given = [](const char* port) { return std::vector<linnet_setting_t>{{"tcp_port_min", port}, {"tcp_port_max", port}, {"transports", "tcp"}}; };
+    Node& x = node(0, given("28111"));
+    Node& y = node(0, given("28112"));
+    enter(0);
+    ASSERT_EQ(linnet_peer_add_address(x.endpoint->context(), "127.0.0.1", "28112", &x.peer), LINNET_OK);
+    ASSERT_EQ(linnet_peer_add_address(y.endpoint->context(), "127.0.0.1", "28111", &y.peer), LINNET_OK);
+    const char out[2] = {1, 2};
+    char in[2] = {};
+    Op send[2];
+    Op recv[2];
+    const std::array<Node*, 2> both{&x, &y};
+    for (std::size_t i = 0; i < 2; ++i) {   // each receives from the one that it calls
+        ASSERT_GE(both[i]->endpoint->recv(recv[i], both[i]->peer, 7, contiguous(&in[i], 1)), 0);
+        ASSERT_GE(both[i]->endpoint->send(send[i], both[i]->peer, 7, contiguous(&out[i], 1)), 0);
+    }
+    EXPECT_TRUE(until([&] { return send[0].complete() && send[1].complete() && recv[0].complete() && recv[1].complete(); }));
+    EXPECT_EQ(in[0], 2);
+    EXPECT_EQ(in[1], 1);
+    exchange(x, y);
+}
+
 TEST_F(Networks, Ipv6IsUsedWhereIpv4LeadsNowhere)
 {
     cable(0, 1, "eth0", "fd00:71::");
