@@ -308,7 +308,7 @@ void BulkRx::lose_asked(TrainRx& t) noexcept
     lost_ -= t.due_count;
     t.due_count = t.asked_count = t.lost_below = 0;
     lose(t, end);   // `due` is part of it
-    t.asked_over = false;
+    t.asked_over = t.guess_over = false;
 }
 
 void BulkRx::look_for_holes(TrainRx& t, TimePoint now, const Path& path) noexcept
@@ -364,11 +364,12 @@ BulkRx::Placed BulkRx::placed(TrainRx& t, unsigned index, unsigned sent, TimePoi
     if (t.asked_count == 0) {
         t.asked_over = false;
     } else if (path.echo != nullptr && !before(*path.echo, t.asked_stamp)) {
-        if (t.patience == 0 || (index == t.asked_top && path.in_order)) {
+        if (t.patience == 0 || (index == t.asked_top && path.in_order && !t.guess_over)) {
             lose_asked(t);
         } else {
             --t.patience;
             t.asked_over = t.asked_over || index == t.asked_top;
+            t.gap_due = t.guess_over ? TimePoint::max() : t.gap_due;   // the answer to the question before may have begun, and goes on
         }
     }
     look_for_holes(t, now, path);
@@ -464,6 +465,7 @@ unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std:
 {
     unsigned asked = 0;
     unsigned count = 0;
+    t.guess_over = t.guess && t.asked_count != 0;
     if (std::exchange(t.guess, false)) {
         // The first that is missing. Where it is known to be lost it stays `due`: should it be asked for by that name too, one copy is in vain.
         const unsigned i = t.got.count_leading(t.blocks);
@@ -495,7 +497,7 @@ unsigned BulkRx::ask(TrainRx& t, Stamp now, unsigned most, unsigned& first, std:
         lost_ -= asked;
     }
     t.asked_stamp = now;
-    t.patience = static_cast<std::uint16_t>(asked + kReorderBlocks);
+    t.patience = static_cast<std::uint16_t>((t.guess_over ? std::max<unsigned>(t.asked_count, asked) : asked) + kReorderBlocks);
     return count;
 }
 

@@ -146,6 +146,7 @@ struct TrainRx : QueueLink {
     std::uint16_t part{0};
     bool landing_known{false};
     bool guess{false};              // nothing came for long: a question is owed, for one block
+    bool guess_over{false};         // the last question was one, and the one before it is open: its answer may be on its way, from a sender that had no core
     bool asked_over{false};         // the highest of what was asked for is here: the rest is lost when `gap_due` has come
     std::uint16_t blocks{0};
     std::uint16_t block_bytes{0};
