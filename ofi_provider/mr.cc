@@ -141,6 +141,9 @@ int Region::control(struct fid* f, int command, void* arg) noexcept
         case FI_ENABLE:
         case FI_REFRESH: return FI_SUCCESS;
         case FI_GET_RAW_MR: {
+            if (arg == nullptr) {
+                return -FI_EINVAL;
+            }
             auto& raw = *static_cast<struct fi_mr_raw_attr*>(arg);
             if (raw.key_size == nullptr) {
                 return -FI_EINVAL;

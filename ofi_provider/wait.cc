@@ -189,7 +189,12 @@ int Waitable::open(fi_wait_obj kind) noexcept
         sigset_t before;
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, &before);   // signals are the application's threads' business
-        signaller_ = std::thread{[this] { run_signaller(); }};
+        try {
+            signaller_ = std::thread{[this] { run_signaller(); }};
+        } catch (...) {   // too many threads: the application's goes on with its signals
+            ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+            return -FI_EAGAIN;
+        }
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
         return FI_SUCCESS;
     });

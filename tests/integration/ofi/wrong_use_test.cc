@@ -4,6 +4,7 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_trigger.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -338,6 +339,26 @@ TEST(LinnetMemory, KeysAreUniqueWhateverTheAccessAndNoneIsAskedForThatIsNone)
         EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, FI_KEY_NOTAVAIL, 0, &other, nullptr), -FI_EKEYREJECTED);
         EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 8, 7, 0, &other, nullptr), -FI_EINVAL) << "an offset";
         EXPECT_EQ(fi_mr_reg(n.domain, memory.data(), 64, FI_SEND, 0, 7, FI_RMA_PMEM, &other, nullptr), -FI_EBADFLAGS);
+    });
+}
+
+// A queue with a condition variable has a thread, which may be one too many.
+TEST(LinnetWrongUse, QueueWhoseThreadCannotBeMadeLeavesTheSignalsOfItsCaller)
+{
+    alone([] {
+        Node n{{}, false};
+        constexpr uid_t kNobody = 65534;   // root may have as many as it likes
+        const rlimit none{0, 0};
+        ASSERT_TRUE(::geteuid() != 0 || ::setresuid(kNobody, kNobody, kNobody) == 0);
+        ASSERT_EQ(::setrlimit(RLIMIT_NPROC, &none), 0);
+        fid_cq* cq = nullptr;
+        fi_cq_attr attr{};
+        attr.wait_obj = FI_WAIT_MUTEX_COND;
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EAGAIN);
+        sigset_t blocked;
+        ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+        EXPECT_EQ(::sigismember(&blocked, SIGTERM), 0);
+        EXPECT_EQ(::sigismember(&blocked, SIGINT), 0);
     });
 }
 
