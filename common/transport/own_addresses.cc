@@ -81,7 +81,7 @@ std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
         return "the name holds no address";
     }
     if (to.scoped() && !uses(to.scope())) {
-        return to.scope() == 0 ? "it is link-local, and no interface is used" : "it is link-local, on an interface that is not used";
+        return to.scope() == 0 ? "it is link-local, and nobody says by which interface" : "it is link-local, on an interface that is not used";
     }
     if (to.loopback()) {
         return {};   // this host, whatever the rules for networks
