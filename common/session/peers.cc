@@ -143,7 +143,8 @@ Result<Session*> SessionLayer::add(const wire::EndpointName& name)
 
 Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
 {
-    if (listens_at(self_, address)) {   // ours: the name reaches it without a wire
+    const auto ours = [&address](const auto& port) { return port->transport().listens_at(address); };
+    if (listens_at(self_, address) || std::any_of(ports_.begin(), ports_.end(), ours)) {   // the name reaches it without a wire
         return add(self_);
     }
     MutexLock table{table_lock_};

@@ -187,6 +187,8 @@ public:
 
     // Can a peer with this name be reached at all, at one of its addresses (family, interface)? If not, `text` may be asked of connect().
     [[nodiscard]] virtual bool reaches(const wire::EndpointName& name) const noexcept = 0;
+    // Does this process itself listen at the address and port of a contact? Of addresses that its name does not tell. Any thread.
+    [[nodiscard]] virtual bool listens_at(const wire::EndpointName& /*contact*/) const noexcept { return false; }
 
     // Start opening a link; ends in on_link_up() or on_link_down(), never before this call returned. Fails at once only for lack of resources.
     [[nodiscard]] virtual Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept = 0;

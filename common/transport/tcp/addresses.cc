@@ -26,6 +26,16 @@ bool TcpTransport::reaches(const wire::EndpointName& name) const noexcept
     return std::any_of(list.at.begin(), list.at.begin() + list.count, [this](const InetAddress& to) { return own_.refusal_of_route(to).empty(); });
 }
 
+bool TcpTransport::listens_at(const wire::EndpointName& contact) const noexcept
+{
+    const AddressList list = addresses_of(contact);
+    const auto here = [this](const InetAddress& to) {
+        return std::any_of(listens_at_.begin(), listens_at_.begin() + listener_count_,
+                           [&to](const InetAddress& own) { return own.same_host(to) && own.port() == to.port(); });
+    };
+    return std::any_of(list.at.begin(), list.at.begin() + list.count, here);
+}
+
 // ---- calling ----
 
 // First where it was reached before.

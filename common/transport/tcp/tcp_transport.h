@@ -43,6 +43,7 @@ public:
     [[nodiscard]] const TransportCaps& caps() const noexcept override;
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
+    [[nodiscard]] bool listens_at(const wire::EndpointName& contact) const noexcept override;
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;

@@ -340,6 +340,21 @@ TEST_F(Networks, PeersThatNameEachOtherByLinkLocalOrLoopbackAddressesAreOneForEa
     }
 }
 
+TEST_F(Networks, OwnLoopbackAndLinkLocalAddressesAreOneself)
+{
+    two_networks_and_one();
+    address(0, "eth1", "fe80::71:1");
+    Node& x = node(0, {{"tcp_port_min", "28131"}, {"tcp_port_max", "28131"}, {"transports", "tcp"}});
+    know(x, x);
+    enter(0);
+    for (const char* const at : {"127.0.0.1", "::1", "fe80::71:1%eth1", "10.71.2.1"}) {
+        linnet_peer_t peer = LINNET_PEER_UNKNOWN;
+        EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), at, "28131", &peer), LINNET_OK) << at;
+        EXPECT_EQ(peer, x.peer) << at;
+    }
+    exchange(x, x);
+}
+
 TEST_F(Networks, PeersThatCallEachOtherAtLoopbackAtOnceAreOneForEachOther)
 {
     two_networks_and_one();
