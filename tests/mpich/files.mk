@@ -11,6 +11,7 @@ EXTRA_DIST += \
     mpich/differences-ofi \
     mpich/launchers.py \
     mpich/results/between-hosts.tsv \
+    mpich/results/mpich-between-hosts.tsv \
     mpich/results/mpich-within-a-host.tsv \
     mpich/results/ofi-between-hosts.tsv \
     mpich/results/ofi-within-a-host.tsv \

@@ -75,7 +75,7 @@ class Mpich:
 
     def command(self, entry, program, _stack):
         environment = [word for pair in entry.environment for word in ("-env", *pair.split("=", 1))]
-        return [*self.mpiexec_command(entry), "-n", str(entry.ranks), *environment, str(program), *entry.arguments]
+        return [*self.mpiexec_command(entry), *entry.launcher, "-n", str(entry.ranks), *environment, str(program), *entry.arguments]
 
     def mpiexec_command(self, entry):
         if not self.args.lab or (entry.ranks == 1 and entry.folder not in SPAWN):

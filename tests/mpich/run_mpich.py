@@ -267,7 +267,7 @@ def main(argv):
     try:
         args.launcher = launchers.Mpich(args) if args.mpich else launchers.OpenMpi(args)
         args.known = known_from(args.table, args.launcher.stacks[:-1]) if args.missing else {}
-        args.suite = suite.Suite(args.launcher.mpicc, args.source)
+        args.suite = suite.Suite(args.launcher.mpicc, args.source, of_mpich=bool(args.mpich))
         entries = chosen(args)
     except suite.Unavailable as reason:
         print(f"the MPICH test suite is not available: {reason}")

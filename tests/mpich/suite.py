@@ -35,6 +35,7 @@ class Entry:
     seconds: int = 0              # 0: the suite's default
     result: str = ""              # how it is judged, if not by "No Errors" and exit status 0
     memory: float = 0.0           # GB
+    launcher: tuple = ()          # options of MPICH's mpiexec
 
     @property
     def name(self):
@@ -59,10 +60,10 @@ def said_by(command):
 
 
 class Suite:
-    """The configured suite. `given`: its source archive, the folder of it, an unpacked MPICH tree, or None to fetch it."""
+    """The configured suite. `given`: its source archive, the folder of it, an unpacked MPICH tree, or None to fetch it. `of_mpich`: it is MPICH that runs it."""
 
-    def __init__(self, mpicc, given=None, jobs=os.cpu_count()):
-        self.jobs = jobs
+    def __init__(self, mpicc, given=None, jobs=os.cpu_count(), of_mpich=False):
+        self.jobs, self.of_mpich = jobs, of_mpich
         cache = cache_folder()
         self.lock = open(cache / "lock", "w", encoding="utf-8")  # held while something is made
         fcntl.flock(self.lock, fcntl.LOCK_EX)
@@ -110,12 +111,12 @@ class Suite:
         return ""
 
     def entries(self, folder, datatypes=False):
-        """Those of the folder's list, each once: many differ only in settings of MPICH itself (MPIR_CVAR_...). `datatypes`: those of its list of
+        """Those of the folder's list, each once: without MPICH many do not differ, but in settings of MPICH itself. `datatypes`: those of its list of
         programs with generated datatypes too, which take most of their time for making and checking data."""
         found = {}
         for name in ("testlist", "testlist.dtp") if datatypes else ("testlist",):
             for line in self.list_of(folder, name).splitlines():
-                entry = parse_line(folder, line)
+                entry = parse_line(folder, line, self.of_mpich)
                 if entry:
                     found.setdefault(entry.name, entry)
         return list(found.values())
@@ -142,15 +143,16 @@ class Suite:
         return self.build / folder / program
 
 
-def parse_line(folder, line):
-    """An Entry, or None: for an empty line, a subfolder, an extension of MPICH."""
+def parse_line(folder, line, of_mpich=False):
+    """An Entry, or None: for an empty line, a subfolder, and without MPICH what only it promises (strict=false). So are its settings, MPIR_CVAR_..., its own."""
     words = line.split("#")[0].split()
     if len(words) < 2 or not words[1].isdigit():
         return None
     options = [tuple(word.split("=", 1)) for word in words[2:] if "=" in word]
     single = dict(options)
-    if single.get("strict", "").lower() == "false" or single.get("mpix", "").lower() == "true":
+    if not of_mpich and (single.get("strict", "").lower() == "false" or single.get("mpix", "").lower() == "true"):
         return None
-    environment = tuple(value for name, value in options if name == "env" and not value.startswith("MPIR_CVAR_"))
-    return Entry(folder, words[0], int(words[1]), tuple(value for name, value in options if name == "arg"), environment,
-                 int(single.get("timeLimit", 0)), single.get("resultTest", ""), float(single.get("mem", 0)))
+    values = {key: tuple(value for name, value in options if name == key) for key in ("arg", "env", "mpiexecarg")}
+    environment = tuple(value for value in values["env"] if of_mpich or not value.startswith("MPIR_CVAR_"))
+    return Entry(folder, words[0], int(words[1]), values["arg"], environment, int(single.get("timeLimit", 0)), single.get("resultTest", ""),
+                 float(single.get("mem", 0)), values["mpiexecarg"])

@@ -14,9 +14,9 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 OPEN_MPI = ["between-hosts", "within-a-host", "ofi-between-hosts", "ofi-within-a-host"]   # the same lists, so that all together name every entry
+MPICH = ["mpich-within-a-host", "mpich-between-hosts"]   # and what the lists have for MPICH only
 GENERATED = re.compile(r" -type=MPI_INT\b.* -seed=\d+ -testsize=\d+$")   # an entry of testlist.dtp, and none of testlist
-WITH_MPICH = ["pt2pt", "coll", "rma", "comm", "datatype", "threads/pt2pt"]
-TABLES = [*OPEN_MPI, "mpich-within-a-host"]
+TABLES = [*OPEN_MPI, *MPICH]
 NO_COMPILER = "does not compile"
 
 
@@ -39,10 +39,6 @@ def plain(name):
     return not generated(name)
 
 
-def with_mpich(name):
-    return plain(name) and folder_of(name) in WITH_MPICH and int(name.split(" ")[1]) <= 4
-
-
 def verdict(table, *verdicts):
     return lambda results, name: results[table].get(name, ("not run", ""))[0] in verdicts
 
@@ -58,13 +54,16 @@ def not_run(table):
 
 @dataclasses.dataclass
 class Table:
-    """What it counts: the entries that `among` says, and of these, in each column, those that are so."""
-    entries: str      # the title of the first column of counts
+    """What it counts: of all entries in these results those that `among` says, and of these, in each column, those that are so."""
+    results: list
     among: object
     columns: list     # (title, whether an entry is counted)
 
     def header(self):
-        return "| folder | " + " | ".join([self.entries, *(title for title, _ in self.columns)]) + " |"
+        return "| folder | entries | " + " | ".join(title for title, _ in self.columns) + " |"
+
+    def names(self, results):
+        return sorted({name for table in self.results for name in results[table] if self.among(name)})
 
     def row(self, folder, results, names):
         names = [name for name in names if folder in ("all", folder_of(name))]
@@ -74,27 +73,26 @@ class Table:
 def tables():
     compiles = ("do not compile", not_compiled)
     places = [("between hosts", "between-hosts"), ("within a host", "within-a-host")]
-    results, datatypes, ofi = [compiles], [compiles], [compiles]
+    results, datatypes, ofi, mpich = [compiles], [compiles], [compiles], []
     for title, table in places:
         both = [(f"{title}: pass", verdict(table, "pass", "better")), ("over neither", verdict(table, "neither"))]
         results += [*both, ("listed", verdict(table, "listed"))]
         datatypes += [*both, ("not run", not_run(table))]
-    for title, table in places[::-1]:
-        table = f"ofi-{table}"
+    for title, place in places[::-1]:
+        table = f"ofi-{place}"
         ofi += [(f"{title}: pass", verdict(table, "pass", "better")), ("nor over ob1", verdict(table, "neither")),
                 ("nor by mtl ofi over tcp;ofi_rxm", verdict(table, "host")), ("not run", not_run(table))]
-    table = "mpich-within-a-host"
-    mpich = [("pass over Linnet", verdict(table, "pass", "better")), ("pass over it only", verdict(table, "better")),
-             ("over neither", verdict(table, "neither")), ("not run", verdict(table, "not run"))]
-    return [Table("entries", plain, results), Table("entries", generated, datatypes), Table("entries", plain, ofi), Table("entries of up to 4 ranks", with_mpich, mpich)]
+        table = f"mpich-{place}"
+        mpich += [(f"{title}: pass over Linnet", verdict(table, "pass", "better")), ("pass over it only", verdict(table, "better")),
+                  ("over neither", verdict(table, "neither")), ("not run", verdict(table, "not run"))]
+    return [Table(OPEN_MPI, plain, results), Table(OPEN_MPI, generated, datatypes), Table(OPEN_MPI, plain, ofi), Table(MPICH, plain, mpich)]
 
 
 def counted(text, results):
     """The text with the counts set right, and what cannot be: folders without a row."""
     lines, wrong = text.splitlines(), []
-    every = {name for table in OPEN_MPI for name in results[table]}
     for table in tables():
-        names = sorted(filter(table.among, every))
+        names = table.names(results)
         begin = end = lines.index(table.header()) + 2
         while end < len(lines) and lines[end].startswith("| "):
             end += 1
