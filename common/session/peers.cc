@@ -17,7 +17,7 @@ InetAddress inet_address(const wire::NameAddress& a) noexcept
     return a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
 }
 
-// A process with the name `who` listens at the address that the host gave.
+// A process with the name `who` listens at the address that the host gave: its name says so.
 bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) noexcept
 {
     const wire::NameAddresses at{given};
@@ -25,6 +25,13 @@ bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) 
     const std::uint32_t other = wire::contact_scope(given);
     const bool on_one_link = one == 0 || other == 0 || one == other;
     return who.port.get() == given.port.get() && !at.empty() && wire::NameAddresses{who}.contains(at.front()) && on_one_link;
+}
+
+// Of the loopback addresses the two at which a process listens that chose none.
+bool is_localhost(const InetAddress& a) noexcept
+{
+    static constexpr InetAddress::Bytes kOne{127, 0, 0, 1};
+    return a.loopback() && (!a.is_v4() || a.bytes() == kOne);
 }
 }   // namespace
 
@@ -144,16 +151,19 @@ Result<Session*> SessionLayer::add(const wire::EndpointName& name)
 Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
 {
     const auto ours = [&address](const auto& port) { return port->transport().listens_at(address); };
-    if (listens_at(self_, address) || std::any_of(ports_.begin(), ports_.end(), ours)) {   // the name reaches it without a wire
+    const bool named = wire::contact_scope(address) == 0 && listens_at(self_, address);   // no name tells the interface: another link may have the address, too
+    if (named || std::any_of(ports_.begin(), ports_.end(), ours)) {   // the name reaches it without a wire
         return add(self_);
     }
     MutexLock table{table_lock_};
-    for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
-        Session* s = find(PeerId{i});
-        MutexLock guard{s->lock};
-        const bool meant = listens_at(s->contact_, address) || is_meant_by(address, s->name_, s->called_from_);
-        if (meant && s->down_reason() == Status::kOk) {
-            return s;
+    for (const bool by_name : {true, false}) {   // what somebody's name tells comes before what others may be taken for
+        for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
+            Session* s = find(PeerId{i});
+            MutexLock guard{s->lock};
+            const bool meant = by_name ? listens_at(s->contact_, address) : is_meant_by(address, s->name_, s->called_from_);
+            if (meant && s->down_reason() == Status::kOk && s->endpoint_id() != self_.endpoint_id.get()) {
+                return s;
+            }
         }
     }
     if (!reachable(address)) {
@@ -163,7 +173,8 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
     return make(address, false, true);
 }
 
-// No name tells loopback addresses, and few tell link-local ones. Who calls from the host that such a one means, and listens at its port, is the one it means.
+// A process listens at 127.0.0.1, ::1 and link-local IPv6 addresses without a word of them in its name, unless net_include chose, which may be such ones: then
+// its name tells those, and it listens at no other. Who calls from the host that such an address means, and listens at its port, is the one it means.
 bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from) const noexcept
 {
     const wire::NameAddresses at{given};
@@ -172,9 +183,14 @@ bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::Endp
     }
     InetAddress host = inet_address(at.front());
     host.set_scope(wire::contact_scope(given));
+    const wire::NameAddresses told{who};
+    const auto chosen = [](const wire::NameAddress& a) { return inet_address(a).loopback() || inet_address(a).scoped(); };
+    if (std::any_of(told.begin(), told.end(), chosen)) {
+        return false;
+    }
     const wire::NameAddress source{calls_from.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, calls_from.bytes()};
     const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(source);
-    return host.loopback() ? of_this_host : host.link_local() && host.same_host(calls_from);
+    return is_localhost(host) ? of_this_host : host.scoped() && host.same_host(calls_from);
 }
 
 Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason)
@@ -193,17 +209,21 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
         return it->second;
     }
     // Somebody whom the host added by address, and who came first.
-    for (std::uint32_t i = 0; i < peers(); ++i) {
-        Session* s = find(PeerId{i});
-        MutexLock guard{s->lock};
-        const bool meant = listens_at(seen.opener, s->contact_) || is_meant_by(s->contact_, seen.opener, from);
-        if (s->down_reason() == Status::kOk && s->name_.endpoint_id.get() == 0 && meant) {
-            s->called(from);
-            s->name_ = seen.opener;
-            s->name_known_ = !seen.by_address;
-            s->endpoint_id_.store(id, std::memory_order_relaxed);
-            by_endpoint_[id] = s;
-            return s;
+    for (const bool by_name : {true, false}) {
+        for (std::uint32_t i = 0; i < peers(); ++i) {
+            Session* s = find(PeerId{i});
+            MutexLock guard{s->lock};
+            if (s->down_reason() != Status::kOk || s->name_.endpoint_id.get() != 0) {
+                continue;
+            }
+            if (by_name ? listens_at(seen.opener, s->contact_) : is_meant_by(s->contact_, seen.opener, from)) {
+                s->called(from);
+                s->name_ = seen.opener;
+                s->name_known_ = !seen.by_address;
+                s->endpoint_id_.store(id, std::memory_order_relaxed);
+                by_endpoint_[id] = s;
+                return s;
+            }
         }
     }
     const Result<Session*> made = make(seen.opener, !seen.by_address, seen.by_address);

@@ -160,6 +160,11 @@ protected:
         }
         return text;
     }
+    static unsigned port_of(const Node& n)
+    {
+        const linnet_name_t raw = n.endpoint->name();
+        return wire::decode_name(std::as_bytes(std::span{&raw, 1}))->port.get();
+    }
     // Host 0 is on networks A (10.71.1.0) and B (10.71.2.0), host 1 on B only.
     void two_networks_and_one()
     {
@@ -353,6 +358,77 @@ TEST_F(Networks, OwnLoopbackAndLinkLocalAddressesAreOneself)
         EXPECT_EQ(peer, x.peer) << at;
     }
     exchange(x, x);
+}
+
+// Loopback addresses are many, and processes that chose theirs may have equal ports: a name tells what was chosen, so nobody stands for anybody else.
+TEST_F(Networks, ProcessesAtDifferentLoopbackAddressesWithOnePortAreDifferentPeers)
+{
+    two_networks_and_one();
+    const auto chosen = [](const char* at) {
+        return std::vector<linnet_setting_t>{{"net_include", at}, {"tcp_port_min", "28151"}, {"tcp_port_max", "28151"}, {"transports", "tcp"}};
+    };
+    ip(0, "address add 127.0.0.2/8 dev lo");
+    ip(0, "address add 127.0.0.3/8 dev lo");
+    Node& x = node(0, chosen("127.0.0.2"));
+    Node& y = node(0, chosen("10.71.2.1"));
+    for (const bool early : {true, false}) {   // they have called already when the third is told of them, and of others at that port
+        Node& z = node(0, {{"tcp_port_min", "28152"}, {"tcp_port_max", "28159"}, {"transports", "tcp"}});
+        const auto call = [&](Node& from) {
+            linnet_peer_t to = LINNET_PEER_UNKNOWN;
+            const char out = 1;
+            char in = 0;
+            Op send;
+            Op recv;
+            enter(0);
+            EXPECT_EQ(linnet_peer_add_address(from.endpoint->context(), "127.0.0.1", std::to_string(port_of(z)).c_str(), &to), LINNET_OK);
+            EXPECT_EQ(z.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), LINNET_IN_PROGRESS);
+            EXPECT_GE(from.endpoint->send(send, to, 7, contiguous(&out, 1)), 0);
+            EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }));
+            return recv.request.result.peer;
+        };
+        if (early) {
+            call(x);
+            call(y);
+        }
+        std::array<linnet_peer_t, 3> told{};
+        const std::array<const char*, 3> at{"127.0.0.1", "127.0.0.3", "10.71.2.1"};
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            enter(0);
+            EXPECT_EQ(linnet_peer_add_address(z.endpoint->context(), at[i], "28151", &told[i]), LINNET_OK);
+        }
+        EXPECT_NE(told[1], told[0]) << early;
+        EXPECT_EQ(call(x), LINNET_PEER_UNKNOWN) << early;
+        if (!early) {
+            EXPECT_EQ(call(y), told[2]);
+        }
+    }
+}
+
+// A link-local address is one host's on each link: that it is ours on another one does not make it ours.
+TEST_F(Networks, OwnLinkLocalAddressOnAnotherLinkIsSomebodyElse)
+{
+    two_networks_and_one();
+    address(0, "eth0", "fe80::71:1");
+    address(0, "eth1", "fe80::71:9");
+    address(1, "eth1", "fe80::71:1");
+    const std::vector<linnet_setting_t> named{
+        {"net_include", "fe80::71:0/112"}, {"tcp_port_min", "28161"}, {"tcp_port_max", "28161"}, {"transports", "tcp"}};
+    Node& x = node(0, named);
+    Node& y = node(1, named);
+    know(x, x);
+    const linnet_peer_t self = x.peer;
+    enter(0);
+    ASSERT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:1%eth1", "28161", &x.peer), LINNET_OK);
+    EXPECT_NE(x.peer, self);
+    const char out = 1;
+    char in = 0;
+    Op send;
+    Op recv;
+    ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&out, 1)), 0);
+    enter(1);
+    ASSERT_GE(y.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), 0);
+    EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }, 5s));
+    EXPECT_EQ(in, 1);
 }
 
 TEST_F(Networks, PeersThatCallEachOtherAtLoopbackAtOnceAreOneForEachOther)
