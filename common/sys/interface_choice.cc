@@ -164,7 +164,11 @@ std::vector<AddressVerdict> choose_addresses(std::span<const NetInterface> inter
             refused.push_back(std::move(c));
         } else if (address.link_local()) {   // by one name of an interface nobody means them
             const std::string* by = include.naming_link_local(address);
-            c.verdict.why = by != nullptr ? "net_include " + *by : "link-local address, which net_include does not name";
+            const std::string* barred = include.empty() ? exclude.covering(i.name, address) : nullptr;
+            c.verdict.excluded = barred != nullptr;
+            c.verdict.why = by != nullptr       ? "net_include " + *by
+                            : barred != nullptr ? "net_exclude " + *barred
+                                                : "link-local address, which net_include does not name";
             (by != nullptr ? used : refused).push_back(std::move(c));
         } else if (!include.empty()) {
             const std::string* by = include.covering(i.name, address);

@@ -68,6 +68,7 @@ struct AddressVerdict {
     std::string why;
     unsigned prefix{0};    // of the address's network, in bits
     unsigned index{0};     // the kernel's, of the interface
+    bool excluded{false};  // net_exclude covers it, as it may a link-local address that is not used anyway
     [[nodiscard]] std::string line() const;   // "eth0 10.1.0.2: used: contact address"
 };
 

@@ -79,7 +79,7 @@ void TcpTransport::listen_unnamed(std::uint16_t port)
     listen(InetAddress::parse("127.0.0.1").value());
     listen(InetAddress::parse("::1").value());
     for (const AddressVerdict& v : own_.verdicts()) {
-        if (!v.used && v.address.scoped() && own_.uses(v.index)) {
+        if (!v.used && !v.excluded && v.address.scoped() && own_.uses(v.index)) {
             listen(v.address);
         }
     }

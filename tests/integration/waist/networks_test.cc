@@ -360,6 +360,20 @@ TEST_F(Networks, OwnLoopbackAndLinkLocalAddressesAreOneself)
     exchange(x, x);
 }
 
+TEST_F(Networks, NobodyListensAtALinkLocalAddressThatIsExcluded)
+{
+    two_networks_and_one();
+    address(0, "eth1", "fe80::71:1");
+    for (const char* const excluded : {"::/0", "lo,fe80::/10", "lo"}) {
+        Node& x = node(0, {{"tcp_port_min", "28171"}, {"tcp_port_max", "28179"}, {"transports", "tcp"}, {"net_exclude", excluded}});
+        know(x, x);
+        enter(0);
+        linnet_peer_t peer = LINNET_PEER_UNKNOWN;
+        EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:1%eth1", std::to_string(port_of(x)).c_str(), &peer), LINNET_OK);
+        EXPECT_EQ(peer == x.peer, std::string{excluded} == "lo") << excluded;
+    }
+}
+
 // Loopback addresses are many, and processes that chose theirs may have equal ports: a name tells what was chosen, so nobody stands for anybody else.
 TEST_F(Networks, ProcessesAtDifferentLoopbackAddressesWithOnePortAreDifferentPeers)
 {

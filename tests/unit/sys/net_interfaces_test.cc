@@ -204,6 +204,12 @@ TEST(ChooseAddresses, HostWithIpv6OnlyUsesItWithoutLinkLocal)
     EXPECT_NE(std::find(all.begin(), all.end(), "eth0 fe80::1: refused: link-local address, which net_include does not name"), all.end());
 }
 
+TEST(ChooseAddresses, LinkLocalAddressThatIsExcludedSaysSo)
+{
+    const auto v = choose({Made{"eth0", {"fe80::1", "fd00::2"}}}, "", "fe80::/10");
+    EXPECT_EQ(v[1].line(), "eth0 fe80::1: refused: net_exclude fe80::/10");
+}
+
 TEST(ChooseAddresses, LinkLocalAddressesAreUsedWhereTheyAreNamedAndComeLast)
 {
     const std::vector<Made> host{kLo, Made{"eth0", {"fe80::1%1", "fd00::2", "169.254.3.4"}}, Made{"eth1", {"fe80::1%2", "10.1.0.2"}}};
