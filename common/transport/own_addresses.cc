@@ -146,7 +146,7 @@ unsigned OwnAddresses::order(const wire::EndpointName& name, std::span<InetAddre
             }
         }
     }
-    const auto rank = [this](const InetAddress& to) { return own(to) ? 2 : near(to) ? 0 : 1; };
+    const auto rank = [this](const InetAddress& to) { return own(to) ? 2 : near(to) && !to.scoped() ? 0 : 1; };   // every link has fe80::
     std::stable_sort(out.begin(), out.begin() + count, [&](const InetAddress& a, const InetAddress& b) { return rank(a) < rank(b); });
     return count;
 }

@@ -37,7 +37,7 @@ public:
     [[nodiscard]] std::string refusal_of_route(const InetAddress& to) const;
     // The addresses of a name, in the order in which to try them: first those on a network that a usable interface is on, then those behind routers, last
     // those that this host has too. Within these the peer's own order counts. A link-local IPv6 address, of which a name does not say where it is valid, is
-    // tried by each interface that is used.
+    // tried by each interface that is used, after those behind routers.
     [[nodiscard]] unsigned order(const wire::EndpointName& name, std::span<InetAddress, wire::kNameAddressesMax> out) const;
     [[nodiscard]] std::string interface_of(const InetAddress& local) const;
 

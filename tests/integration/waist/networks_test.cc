@@ -283,6 +283,22 @@ TEST_F(Networks, LinkLocalAddressesAreUsedWhereTheyAreNamed)
     }
 }
 
+// That every link has them does not make one near: a peer on another network would be looked for on each link of ours before it is called where it is.
+TEST_F(Networks, LinkLocalAddressIsCalledAfterTheOthers)
+{
+    contact_address_is_called_first();
+    address(0, "eth0", "fe80::71:1");
+    address(1, "eth1", "fe80::71:2");
+    const std::vector<linnet_setting_t> named{{"net_include", "10.71.2.0/24,fe80::71:0/112"}, {"transports", "tcp"}};
+    Node& x = node(0, named);
+    Node& y = node(1, named);
+    EXPECT_EQ(addresses(x), (std::vector<std::string>{"10.71.2.1", "fe80::71:1"}));
+    know(x, y);
+    know(y, x);
+    exchange(y, x);
+    EXPECT_EQ(y.endpoint->counter("tcp_connects"), 2u) << "one for each link";
+}
+
 TEST_F(Networks, HostMayNameALinkLocalAddressAndItsInterface)
 {
     two_networks_and_one();
