@@ -107,7 +107,7 @@ void SessionLayer::find_lane_paths(Session& s) noexcept
     if (count < 2) {
         return;
     }
-    s.lane_paths_.reset(new (std::nothrow) LanePaths{config_.lane_choice, self_.endpoint_id.get() ^ s.endpoint_id()});   // both are random
+    s.lane_paths_.reset(new (std::nothrow) LanePaths{config_.lane_choice, retry_seed(self_.endpoint_id.get(), s.endpoint_id())});
     for (unsigned i = 0; s.lane_paths_ != nullptr && i < count; ++i) {
         s.lane_paths_->ports[s.lane_paths_->choice.add(expected_of(*found[i]))] = found[i];
     }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -42,6 +43,9 @@ struct Losses {
     model::LossRate rate;
     TimePoint next{};
 };
+
+// Of the chance in when a path that failed is tried again; ids are random. Both ends may find at one moment that they refused each other: each has its own.
+[[nodiscard]] constexpr std::uint64_t retry_seed(std::uint64_t own_id, std::uint64_t peer_id) noexcept { return own_id ^ std::rotl(peer_id, 1); }
 
 struct LanePaths {
     LanePaths(const model::LaneChoice::Config& config, std::uint64_t seed) noexcept : choice{config, seed} {}

@@ -193,6 +193,15 @@ TEST_F(LanesTest, LaneThatCannotBeOpenedElsewhereStaysUnharmed)
     EXPECT_EQ(moves(*a), 0u);
 }
 
+// The two ends of a pair, who refused each other at one moment.
+TEST(LaneRetries, BothEndsOfAPairHaveTheirOwnChance)
+{
+    constexpr std::uint64_t kOne = 0x1234567812345678;
+    constexpr std::uint64_t kOther = 0x9abcdef09abcdef1;
+    EXPECT_NE(retry_seed(kOne, kOther), retry_seed(kOther, kOne));
+    EXPECT_NE(retry_seed(kOne, kOther), retry_seed(kOne, kOther + 1));
+}
+
 TEST_F(LanesTest, MoveThatHangsEndsWithConnectTimeoutAndIsTriedLater)
 {
     other.faults.hang = 1;
