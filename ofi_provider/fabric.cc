@@ -213,6 +213,9 @@ int Domain::control(struct fid*, int command, void* arg) noexcept
 {
     switch (command) {
         case FI_MAP_RAW_MR: {
+            if (arg == nullptr) {
+                return -FI_EINVAL;
+            }
             const auto& map = *static_cast<const struct fi_mr_map_raw*>(arg);
             if (map.key_size != sizeof *map.key || map.key == nullptr || map.raw_key == nullptr) {
                 return -FI_EINVAL;

@@ -236,6 +236,7 @@ int Waitable::add_source(Source& source)
         ++at->bindings;
         return FI_SUCCESS;
     }
+    sources_.reserve(sources_.size() + 1);   // nothing throws once the source knows us
     if (can_sleep()) {
         int fd = -1;
         if (linnet_wait_fd(source.context(), &fd) != LINNET_OK || !ours_.add(fd) || !lent_.add(fd)) {

@@ -3,7 +3,6 @@
 // Context bodies.
 #include "core/context.h"
 
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -393,6 +393,7 @@ TEST(LinnetRma, KeysAreUniqueAndRegionsComeAndGo)
             std::uint8_t raw[8];
             std::size_t raw_bytes = 4;
             EXPECT_EQ(fi_control(&first->fid, FI_GET_RAW_MR, nullptr), -FI_EINVAL);
+            EXPECT_EQ(fi_control(&n.domain->fid, FI_MAP_RAW_MR, nullptr), -FI_EINVAL);
             EXPECT_EQ(fi_mr_raw_attr(first, &base, raw, &raw_bytes, 0), -FI_ETOOSMALL);
             EXPECT_EQ(raw_bytes, 8u);
             EXPECT_EQ(fi_mr_raw_attr(first, &base, raw, &raw_bytes, 0), 0);
