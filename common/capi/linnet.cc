@@ -38,7 +38,7 @@ static_assert(offsetof(linnet_request, opaque) % LINNET_REQUEST_ALIGN == 0);
 static_assert(sizeof(linnet_name_t) == sizeof(wire::EndpointName));
 
 // Sending or receiving up to this takes less than a microsecond.
-constexpr std::uint64_t kShort = 4096;
+constexpr std::uint64_t kShort = proto::kShortMax;
 
 proto::SendArgs send_args(const linnet_send_t& send) noexcept
 {

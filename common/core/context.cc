@@ -11,6 +11,7 @@
 #include "core/path_profile.h"
 #include "core/transport_table.h"
 #include "sys/process.h"
+#include "transport/name_inet.h"
 
 namespace linnet::core {
 
@@ -268,7 +269,7 @@ Result<PeerId> Context::add_address(const char* node, const char* service)
     }
     name.port.set(static_cast<std::uint16_t>(port));
     const auto at = InetAddress::parse(node);
-    if (!at || !wire::add_address(name, {at->is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at->bytes()})) {
+    if (!at || !wire::add_address(name, name_address(*at))) {
         LINNET_LOG(log_, kError, "\"%s\" is not an IPv4 or IPv6 address", node);
         return Status::kInvalid;
     }

@@ -6,16 +6,12 @@
 #include <cstring>
 
 #include "session/session_layer.h"
+#include "transport/name_inet.h"
 
 namespace linnet::session {
 
 namespace {
 bool same(const wire::EndpointName& a, const wire::EndpointName& b) noexcept { return std::memcmp(&a, &b, sizeof a) == 0; }
-
-InetAddress inet_address(const wire::NameAddress& a) noexcept
-{
-    return a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
-}
 
 // A process with the name `who` listens at the address that the host gave: its name says so.
 bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) noexcept
@@ -49,8 +45,7 @@ std::string name_text(const wire::EndpointName& name)
         std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(name.endpoint_id.get()));
         return std::string{"endpoint "} + id;
     }
-    InetAddress first = inet_address(at.front());
-    first.set_port(name.port.get());
+    InetAddress first = inet_address(at.front(), name.port.get());
     first.set_scope(wire::contact_scope(name));
     return first.text();
 }
@@ -188,8 +183,7 @@ bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::Endp
     if (std::any_of(told.begin(), told.end(), chosen)) {
         return false;
     }
-    const wire::NameAddress source{calls_from.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, calls_from.bytes()};
-    const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(source);
+    const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(name_address(calls_from));
     return is_localhost(host) ? of_this_host : host.scoped() && host.same_host(calls_from);
 }
 

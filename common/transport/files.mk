@@ -7,6 +7,7 @@ liblinnet_la_LIBADD += liblinnet-transport.la
 liblinnet_transport_la_SOURCES = \
     transport/calls.h \
     transport/link_table.h \
+    transport/name_inet.h \
     transport/own_addresses.cc \
     transport/own_addresses.h \
     transport/transport.h

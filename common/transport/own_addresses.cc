@@ -8,6 +8,7 @@
 
 #include "sys/error.h"
 #include "sys/tcp_socket.h"
+#include "transport/name_inet.h"
 
 namespace linnet {
 
@@ -46,7 +47,7 @@ std::vector<AddressVerdict*> OwnAddresses::pick_for_name()
         });
     };
     const auto pick = [&](AddressVerdict& v) {
-        if (wire::add_address(trial, {v.address.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, v.address.bytes()})) {
+        if (wire::add_address(trial, name_address(v.address))) {
             picked.push_back(&v);
         }
     };
@@ -139,7 +140,7 @@ unsigned OwnAddresses::order(const wire::EndpointName& name, std::span<InetAddre
     const wire::NameAddresses names{name};
     for (const bool link_local : {false, true}) {   // the last have what room there is
         for (const wire::NameAddress& a : names) {
-            InetAddress to = a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes, name.port.get()) : InetAddress::v4(a.bytes, name.port.get());
+            InetAddress to = inet_address(a, name.port.get());
             to.set_scope(wire::contact_scope(name));
             if (to.scoped() == link_local && count < out.size()) {
                 count += link_local && to.scope() == 0 ? by_each_interface(to, out.subspan(count)) : (out[count] = to, 1u);

@@ -8,6 +8,7 @@
 #include "sys/error.h"
 #include "sys/unix_socket.h"
 #include "transport/eth/eth_port.h"
+#include "transport/name_inet.h"
 
 namespace linnet::eth {
 
@@ -29,16 +30,6 @@ constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of
 constexpr std::size_t kMostCalled = 1u << 16;
 constexpr std::uint64_t kKnocks = UINT64_MAX;   // events of the endpoints' ports; who looks for knocks asks all
 constexpr unsigned kMostInterfaces = wire::kNameContactsMax;
-
-wire::NameAddress name_address(const InetAddress& a) noexcept
-{
-    return {a.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, a.bytes()};
-}
-
-InetAddress inet_address(const wire::NameAddress& a) noexcept
-{
-    return a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
-}
 
 std::string mac_text(const MacAddress& m)
 {

@@ -16,6 +16,7 @@
 #include "sys/error.h"
 #include "sys/net_interfaces.h"
 #include "sys/process.h"
+#include "transport/name_inet.h"
 #include "transport/shm/reading.h"
 #include "transport/shm/shm_transport.h"
 
@@ -111,7 +112,7 @@ bool ShmTransport::reaches(const wire::EndpointName& name) const noexcept
     }
     const wire::NameAddresses at{name};
     return at.empty() || std::any_of(at.begin(), at.end(), [this](const wire::NameAddress& a) {
-        const InetAddress to = a.family == wire::AddressFamily::kIpv6 ? InetAddress::v6(a.bytes) : InetAddress::v4(a.bytes);
+        const InetAddress to = inet_address(a);
         return to.loopback() || std::any_of(addresses_.begin(), addresses_.end(), [&to](const InetAddress& own) { return own.same_host(to); });
     });
 }

@@ -6,6 +6,7 @@
 
 #include "sys/error.h"
 #include "sys/process.h"
+#include "transport/name_inet.h"
 #include "transport/tcp/tcp_transport.h"
 
 namespace linnet::tcp {
@@ -171,7 +172,7 @@ try {
     name.port = be16{listens_at_[0].port()};
     for (unsigned i = 0; i < named_count_; ++i) {
         const InetAddress& at = listens_at_[i];
-        const wire::NameAddress a{at.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, at.bytes()};
+        const wire::NameAddress a = name_address(at);
         if (!wire::NameAddresses{name}.contains(a)) {   // another transport may have put it there
             static_cast<void>(wire::add_address(name, a));
         }

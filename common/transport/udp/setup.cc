@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "sys/error.h"
+#include "transport/name_inet.h"
 #include "transport/udp/udp_port.h"
 
 namespace linnet::udp {
@@ -135,7 +136,7 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         return Status::kOk;   // whoever has that port has told the addresses at which it could be had
     }
     for (const AddressVerdict* v : where) {
-        const wire::NameAddress a{v->address.is_v4() ? wire::AddressFamily::kIpv4 : wire::AddressFamily::kIpv6, v->address.bytes()};
+        const wire::NameAddress a = name_address(v->address);
         if (channels_[0].sockets[v->address.is_v4() ? 0 : 1].fd.valid() && !wire::NameAddresses{name}.contains(a)) {
             static_cast<void>(wire::add_address(name, a));
         }

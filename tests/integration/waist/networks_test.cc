@@ -117,6 +117,20 @@ protected:
         enter(x.host);
         ASSERT_EQ(linnet_peer_add(x.endpoint->context(), &name, &x.peer), LINNET_OK);
     }
+    // To the peer that x knows, which may be y or not.
+    void one_byte(Node& x, Node& y)
+    {
+        const char out = 1;
+        char in = 0;
+        Op send;
+        Op recv;
+        enter(x.host);
+        ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&out, 1)), 0);
+        enter(y.host);
+        ASSERT_GE(y.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), 0);
+        EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }, 5s));
+        EXPECT_EQ(in, 1);
+    }
     bool until(const std::function<bool()>& done, std::chrono::milliseconds limit = 15s)
     {
         const auto end = std::chrono::steady_clock::now() + limit;
@@ -312,15 +326,7 @@ TEST_F(Networks, HostMayNameALinkLocalAddressAndItsInterface)
     EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:2%eth1", "28120", &x.peer), LINNET_OK);
     x.endpoint->expect_complaints();
     EXPECT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:2%eth7", "28120", &none), LINNET_ERR_INVALID);
-    const char out = 1;
-    char in = 0;
-    Op send;
-    Op recv;
-    ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&out, 1)), 0);
-    enter(1);
-    ASSERT_GE(y.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), 0);
-    EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }));
-    EXPECT_EQ(in, 1);
+    one_byte(x, y);
 }
 
 // "fe80::2%eth0", or any other address that no name tells: who calls from there is the one that the host means.
@@ -450,15 +456,7 @@ TEST_F(Networks, OwnLinkLocalAddressOnAnotherLinkIsSomebodyElse)
     enter(0);
     ASSERT_EQ(linnet_peer_add_address(x.endpoint->context(), "fe80::71:1%eth1", "28161", &x.peer), LINNET_OK);
     EXPECT_NE(x.peer, self);
-    const char out = 1;
-    char in = 0;
-    Op send;
-    Op recv;
-    ASSERT_GE(x.endpoint->send(send, x.peer, 7, contiguous(&out, 1)), 0);
-    enter(1);
-    ASSERT_GE(y.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), 0);
-    EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }, 5s));
-    EXPECT_EQ(in, 1);
+    one_byte(x, y);
 }
 
 TEST_F(Networks, PeersThatCallEachOtherAtLoopbackAtOnceAreOneForEachOther)

@@ -15,19 +15,7 @@ class GuessTest : public TwoHosts {
 protected:
     void SetUp() override
     {
-        Machine::Config config;
-        config.first_credit = 40;
-        join(config);
-        const std::size_t block = a->machine.block_payload();
-        a->send_bulk(30 * block, 30 * block);
-        a->give();
-        for (unsigned i = 0; i < 30; ++i) {
-            const auto frame = frame_of(*a);
-            ASSERT_EQ(head_of(frame).kind, wire::FrameKind::kBlock);
-            if (i < 10) {
-                b->take(b->machine.receive(frame, sim.now));
-            }
-        }
+        ten_of_thirty_blocks();
         EXPECT_TRUE(question().empty());
         wait(1ms);
         hears(question());

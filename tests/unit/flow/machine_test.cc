@@ -279,19 +279,7 @@ TEST_F(MachineTest, RowEndsWithTheCredit)
 // Nobody has a place for what a guess brings: it is one block, and that says how many were sent. What is lost of these is then asked for.
 TEST_F(MachineTest, QuestionAfterSilenceIsForOneBlock)
 {
-    Machine::Config config;
-    config.first_credit = 40;
-    join(config);
-    const std::size_t block = a->machine.block_payload();
-    a->send_bulk(30 * block, 30 * block);
-    a->give();
-    std::array<TxFrame, 30> out;
-    ASSERT_EQ(a->machine.produce(sim.now, out), out.size());
-    for (const TxFrame& f : std::span{out}.first(10)) {   // the others are lost
-        std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
-        bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
-        b->take(b->machine.receive(bytes, sim.now));
-    }
+    ten_of_thirty_blocks();
     const auto asked = [&](bool again) {
         for (auto frame = frame_of(*b); !frame.empty(); frame = frame_of(*b)) {
             if (head_of(frame).kind == wire::FrameKind::kPull) {

@@ -48,6 +48,23 @@ protected:
         std::memcpy(&h, frame.data(), std::min(frame.size(), sizeof h));
         return h;
     }
+    // A train of 30 blocks, of which the first ten arrive.
+    void ten_of_thirty_blocks()
+    {
+        Machine::Config config;
+        config.first_credit = 40;
+        join(config);
+        const std::size_t block = a->machine.block_payload();
+        a->send_bulk(30 * block, 30 * block);
+        a->give();
+        for (unsigned i = 0; i < 30; ++i) {
+            const auto frame = frame_of(*a);
+            ASSERT_EQ(head_of(frame).kind, wire::FrameKind::kBlock);
+            if (i < 10) {
+                b->take(b->machine.receive(frame, sim.now));
+            }
+        }
+    }
     static bool write(sim::Host& h, std::size_t bytes)
     {
         const std::vector<std::byte> packet(bytes, std::byte{5});
