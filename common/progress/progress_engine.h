@@ -273,7 +273,7 @@ private:
     std::atomic<Ticks> last_gap_{0};
     std::atomic<Ticks> event_busy_at_leave_{0};
     std::atomic<Ticks> patient_until_{0};
-    std::atomic<Ticks> watch_until_{0};                 // who had the core in slow yields
+    YieldWatch yield_watch_;
     GapPredictor gaps_;
     alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};   // without what the holders of the token closed:
     std::atomic<std::int64_t> closed_here_{0};

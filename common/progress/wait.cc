@@ -64,17 +64,19 @@ void ProgressEngine::give_way() noexcept
     if (crowd_.yields_are_dear(before)) {
         sleep_shortly();
     } else {
-        // The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a sleep would not bring it back. So
-        // after one slow yield the next ones are looked at more closely, which costs a system call each.
-        const bool watched = before < watch_until_.load(std::memory_order_relaxed);
-        const std::uint64_t switches = watched ? thread_context_switches().involuntary : 0;
+        const bool watched = yield_watch_.on(before);
+        const bool asks = watched && yield_watch_.asks();
+        const std::uint64_t switches = asks ? thread_context_switches().involuntary : 0;
         yield_cpu();
         const Ticks now = read_ticks();
         const bool slow = now - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs;
         crowd_.yielded(slow ? std::min(now - before, robbed_) : 0);   // a longer one tells of a program that computes, or of a stop
-        const bool somebody = slow && (!watched || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
+        const bool somebody = slow && (!asks || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
+        if (slow && asks) {
+            yield_watch_.answered(somebody);
+        }
         if (slow && now - before > robbed_) {
-            watch_until_.store(now + 2 * robbery_remembered_, std::memory_order_relaxed);   // until after what is remembered has passed
+            yield_watch_.watch_until(now + 2 * robbery_remembered_);   // until after what is remembered has passed
             if (watched && somebody) {
                 crowd_.robbed(now, now - before, robbery_remembered_);
             }

@@ -116,6 +116,41 @@ private:
     std::atomic<bool> unrefuted_{false};   // with no yield since
 };
 
+// Had somebody the core in a slow yield? The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a sleep
+// would not bring it back. The kernel knows, for a system call on each side of the yield, which may cost as much as the yield itself. So it is asked for a while
+// behind a very slow yield; and when kTrust answers in a row were yes, one time in kOneIn, until one is no.
+//
+// Threads: any, relaxed: an answer that is lost in a race comes again.
+class YieldWatch {
+public:
+    static constexpr unsigned kTrust = 16;
+    static constexpr unsigned kOneIn = 8;
+
+    void watch_until(Ticks then) noexcept { until_.store(then, std::memory_order_relaxed); }
+    [[nodiscard]] bool on(Ticks now) const noexcept { return now < until_.load(std::memory_order_relaxed); }
+    // While it is on, before a yield.
+    [[nodiscard]] bool asks() noexcept
+    {
+        if (trust_.load(std::memory_order_relaxed) < kTrust) {
+            return true;
+        }
+        const unsigned turn = turn_.load(std::memory_order_relaxed);
+        turn_.store(turn + 1, std::memory_order_relaxed);
+        return turn % kOneIn == 0;
+    }
+    // What was asked about a yield that was slow.
+    void answered(bool somebody) noexcept
+    {
+        const unsigned trust = trust_.load(std::memory_order_relaxed);
+        trust_.store(somebody ? std::min(trust + 1, kTrust) : 0, std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<Ticks> until_{0};
+    std::atomic<unsigned> trust_{0};   // answers that were yes, in a row
+    std::atomic<unsigned> turn_{0};
+};
+
 // How long a row of empty polls lasts before its first sleep. Two threads that wait for each other and both sleep would go on so wherever a wake-up takes
 // longer than they poll, as in a virtual machine whose processors are taken away: each answers late, since it slept, and so finds the other one asleep. So a
 // row that slept, and whose event came so soon that polling twice as long had seen it, doubles the time for a while; one that came much later sets it back.

@@ -200,6 +200,39 @@ struct Robbed : Crowd {
     }
 };
 
+TEST(YieldWatch, AsksEachTimeUntilManyAnswersInARowWereYes)
+{
+    YieldWatch watch;
+    EXPECT_FALSE(watch.on(1));
+    watch.watch_until(100);
+    EXPECT_TRUE(watch.on(99));
+    EXPECT_FALSE(watch.on(100));
+    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
+        EXPECT_TRUE(watch.asks()) << i;
+        watch.answered(true);
+    }
+    unsigned asked = 0;
+    for (unsigned i = 0; i < 10 * YieldWatch::kOneIn; ++i) {
+        asked += watch.asks() ? 1u : 0u;
+    }
+    EXPECT_EQ(asked, 10u);
+}
+
+TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
+{
+    YieldWatch watch;
+    for (unsigned i = 0; i < 2 * YieldWatch::kTrust; ++i) {
+        watch.answered(true);
+    }
+    watch.answered(false);
+    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
+        EXPECT_TRUE(watch.asks()) << i;
+        watch.answered(true);
+    }
+    EXPECT_TRUE(watch.asks());    // the first of the next kOneIn
+    EXPECT_FALSE(watch.asks());
+}
+
 TEST(Spin, WhereYieldsAreDearItPollsForAMomentThenSleeps)
 {
     const Robbed robbed;
