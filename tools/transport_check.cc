@@ -35,7 +35,7 @@ void remember(void* to, LogLevel level, const char* line) noexcept { static_cast
 class NobodyHome final : public TransportSink {
 public:
     std::size_t make_hello(LinkId, PeerId, LinkRole, std::span<std::byte>) noexcept override { return 0; }
-    HelloVerdict on_hello(LinkId, std::span<const std::byte>, std::string_view, std::span<std::byte>) noexcept override { return {}; }
+    HelloVerdict on_hello(LinkId, std::span<const std::byte>, const Caller&, std::span<std::byte>) noexcept override { return {}; }
     HelloVerdict on_welcome(LinkId, PeerId, LinkRole, std::span<const std::byte>, std::span<std::byte>) noexcept override { return {}; }
     HelloVerdict on_confirm(LinkId, PeerId, LinkRole, std::span<const std::byte>) noexcept override { return {}; }
     void on_link_up(LinkId, PeerId, LinkRole) noexcept override {}

@@ -75,7 +75,7 @@ public:
     std::vector<std::byte> memory = std::vector<std::byte>(8u << 20);
 
     std::size_t make_hello(LinkId, PeerId, LinkRole role, std::span<std::byte> out) noexcept override { return hello(role, out); }
-    HelloVerdict on_hello(LinkId, std::span<const std::byte> in, std::string_view, std::span<std::byte> reply) noexcept override
+    HelloVerdict on_hello(LinkId, std::span<const std::byte> in, const Caller&, std::span<std::byte> reply) noexcept override
     {
         wire::HelloHead head;
         std::memcpy(&head, in.data(), sizeof head);

@@ -10,7 +10,7 @@ std::size_t Port::make_hello(LinkId link, PeerId peer, LinkRole role, std::span<
     return layer_.make_hello(*this, link, peer, role, out);
 }
 
-HelloVerdict Port::on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept
+HelloVerdict Port::on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept
 {
     return layer_.on_hello(*this, link, hello, from, reply);
 }

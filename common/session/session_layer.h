@@ -34,7 +34,7 @@ public:
     void keep_to_lanes() noexcept { lane_only_ = true; }   // before the first peer
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
-    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
+    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept override;
     HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept override;
     HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept override;
     void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept override;
@@ -197,7 +197,7 @@ private:
 
     // hello side (session_open.cc)
     std::size_t make_hello(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept;
-    HelloVerdict on_hello(Port& port, LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept;
+    HelloVerdict on_hello(Port& port, LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept;
     HelloVerdict on_welcome(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept;
     HelloVerdict on_confirm(Port& port, LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept;
     void on_link_up(Port& port, LinkId link, PeerId peer, LinkRole role) noexcept;

@@ -127,8 +127,7 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
     return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), out);
 }
 
-HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, std::string_view from,
-                                    std::span<std::byte> reply) noexcept
+HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept
 {
     Attempt attempt;
     wire::RejectReason reason = wire::RejectReason::kProof;
@@ -139,7 +138,7 @@ HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::
         Result<Session*> found = seen.status();
         if (seen) {
             try {
-                found = session_of_opener(*seen, InetAddress::parse(from.substr(0, from.find(' '))).value_or(InetAddress{}), reason);
+                found = session_of_opener(*seen, from.address, reason);
             } catch (const std::bad_alloc&) {
                 reason = wire::RejectReason::kBusy;
             }
@@ -149,8 +148,7 @@ HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::
     if (v.action == HelloVerdict::Action::kReject) {
         counters_.add(Counter::kRefusedHellos, 1);
         if (const std::uint64_t n = refused_throttle_.hit(); n != 0) {
-            LINNET_LOG(log_, kInfo, "refused a connection from %.*s (refusal %llu)", static_cast<int>(from.size()), from.data(),
-                       static_cast<unsigned long long>(n));
+            LINNET_LOG(log_, kInfo, "refused a connection from %s (refusal %llu)", from.text().c_str(), static_cast<unsigned long long>(n));
         }
     }
     return v;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/annotations.h"
@@ -28,6 +29,7 @@
 #include "stats/counters.h"
 #include "sync/backoff.h"
 #include "sync/lock.h"
+#include "sys/inet_address.h"
 #include "wire/name.h"
 #include "wire/packet.h"
 
@@ -112,14 +114,21 @@ struct HelloVerdict {
 
 inline constexpr std::size_t kMaxHelloBytes = 512;
 
+// Who says hello, as far as its transport knows. What it calls itself is in the hello.
+struct Caller {
+    InetAddress address{};        // whence it calls, with the interface of a link-local one; none where what arrives tells none (Ethernet, memory)
+    std::string_view alias{};     // for people, where there is no address, or more to say: "process 812 of this host"; lives for the call
+
+    [[nodiscard]] std::string text() const { return alias.empty() ? address.text() : std::string{alias}; }
+};
+
 // Implemented by session/. Every call: token held, no transport lock held; may call back into the transport.
 class TransportSink {
 public:
     // ---- opening: opener sends hello, gets welcome, sends confirm; the link is up for the acceptor when confirm is accepted ----
     // Write the hello for an attempt that connect() started; returns its length, or 0 to give the attempt up. Again for each further address of the peer.
     virtual std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept = 0;
-    // `from` is text for messages; of a caller over IP it begins with the address that it calls from ("10.1.0.2 port 41873").
-    virtual HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept = 0;
+    virtual HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept = 0;
     virtual HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept = 0;
     virtual HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept = 0;
     // Packets may be sent from now on.

@@ -98,10 +98,10 @@ std::size_t Sink::make_hello(LinkId link, PeerId, LinkRole role, std::span<std::
     return give_up ? 0 : write_hello(wire::HelloKind::kHello, role, out);
 }
 
-HelloVerdict Sink::on_hello(LinkId link, std::span<const std::byte> hello, std::string_view who, std::span<std::byte> reply) noexcept
+HelloVerdict Sink::on_hello(LinkId link, std::span<const std::byte> hello, const Caller& who, std::span<std::byte> reply) noexcept
 {
     ++hellos;
-    from.emplace_back(who);
+    from.push_back({who.address, who.text()});
     const wire::HelloHead head = read_hello(hello);
     EXPECT_EQ(head.kind, wire::HelloKind::kHello);
     HelloVerdict v;

@@ -77,7 +77,11 @@ public:
         Status status;
     };
     std::vector<Read> reads;
-    std::vector<std::string> from;
+    struct From {
+        InetAddress address;
+        std::string text;
+    };
+    std::vector<From> from;
     unsigned writable{0};
     unsigned begun{0};       // landings given and not ended
     unsigned hellos{0};
@@ -96,7 +100,7 @@ public:
     std::function<void(const char* call, LinkId link)> on_call;   // inside each call, after it was recorded
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
-    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
+    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept override;
     HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept override;
     HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept override;
     void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept override;

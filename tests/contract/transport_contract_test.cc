@@ -79,6 +79,25 @@ TEST_P(TransportContract, LinkComesUpOnceAtBothEnds)
     EXPECT_TRUE(pair->b().sink.downs.empty());
 }
 
+TEST_P(TransportContract, AcceptorIsToldWhoCalls)
+{
+    if (!GetParam().hellos) {
+        GTEST_SKIP() << "nobody says hello";
+    }
+    pair->open(LinkRole::kLane);
+    ASSERT_FALSE(pair->b().sink.from.empty());
+    const Sink::From& from = pair->b().sink.from.back();
+    if (const auto at = InetAddress::parse(GetParam().net_include)) {
+        EXPECT_TRUE(from.address.same_host(*at)) << from.address.text();
+        EXPECT_NE(from.address.port(), 0);
+        EXPECT_EQ(from.text, from.address.text());
+    } else {
+        EXPECT_EQ(from.address.family(), AF_UNSPEC);
+        EXPECT_EQ(from.text.find("no address"), std::string::npos) << from.text;
+        EXPECT_FALSE(from.text.empty());
+    }
+}
+
 TEST_P(TransportContract, BothRolesHaveLinksOfTheirOwn)
 {
     const auto lane = pair->open(LinkRole::kLane);

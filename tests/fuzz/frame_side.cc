@@ -200,7 +200,7 @@ std::size_t FrameSide::make_hello(LinkId link, PeerId peer, LinkRole role, std::
     return give_up ? 0 : sizeof note;
 }
 
-HelloVerdict FrameSide::on_hello(LinkId link, std::span<const std::byte> hello, std::string_view, std::span<std::byte> reply) noexcept
+HelloVerdict FrameSide::on_hello(LinkId link, std::span<const std::byte> hello, const Caller&, std::span<std::byte> reply) noexcept
 {
     LINNET_FUZZ_CHECK(find(link) == nullptr && hello.size() <= kMaxHelloBytes && reply.size() >= sizeof(Note));
     HelloVerdict v;

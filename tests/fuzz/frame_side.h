@@ -104,7 +104,7 @@ public:
     [[nodiscard]] Seen* end_of(std::uint32_t call, bool opener);
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;
-    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override;
+    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept override;
     HelloVerdict on_welcome(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> welcome, std::span<std::byte> confirm) noexcept override;
     HelloVerdict on_confirm(LinkId link, PeerId peer, LinkRole role, std::span<const std::byte> confirm) noexcept override;
     void on_link_up(LinkId link, PeerId peer, LinkRole role) noexcept override;

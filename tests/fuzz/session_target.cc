@@ -150,7 +150,7 @@ private:
         token([&] {
             const LinkId id = transport_.make_link(kNoPeer, role, Link::State::kConfirm).id;
             std::array<std::byte, kMaxHelloBytes> reply{};
-            const HelloVerdict v = port_.on_hello(id, std::span{hello}.first(n), "somewhere", reply);
+            const HelloVerdict v = port_.on_hello(id, std::span{hello}.first(n), {{}, "somewhere"}, reply);
             if (v.action != HelloVerdict::Action::kAccept || transport_.find(id) == nullptr) {
                 transport_.drop(id);
                 return;

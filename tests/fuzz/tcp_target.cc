@@ -32,7 +32,7 @@ public:
     std::size_t room_every{0};       // every so many landings have no room for the end
 
     std::size_t make_hello(LinkId, PeerId, LinkRole, std::span<std::byte>) noexcept override { return 0; }
-    HelloVerdict on_hello(LinkId, std::span<const std::byte> hello, std::string_view, std::span<std::byte> reply) noexcept override
+    HelloVerdict on_hello(LinkId, std::span<const std::byte> hello, const Caller&, std::span<std::byte> reply) noexcept override
     {
         LINNET_FUZZ_CHECK(hello.size() >= sizeof(wire::HelloHead) && hello.size() <= kMaxHelloBytes);
         HelloVerdict v;

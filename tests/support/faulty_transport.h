@@ -69,7 +69,7 @@ private:
     {
         return sink_->make_hello(link, peer, role, out);
     }
-    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, std::string_view from, std::span<std::byte> reply) noexcept override
+    HelloVerdict on_hello(LinkId link, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept override
     {
         return sink_->on_hello(link, hello, from, reply);
     }

@@ -487,7 +487,8 @@ bool SimTransport::parse_hello(Conn& c, int side)
     HelloVerdict v;
     const Stage stage = e.stage;
     if (stage == Stage::kAwaitHello) {
-        v = sink_->on_hello(id, packet, "a simulated port", out);
+        const SimTransport* const caller = c.end[1 - side].owner;
+        v = sink_->on_hello(id, packet, {caller != nullptr ? caller->calls_from : InetAddress{}, "a simulated port"}, out);
     } else if (stage == Stage::kAwaitWelcome) {
         v = sink_->on_welcome(id, e.peer, e.role, packet, out);
     } else {

@@ -182,6 +182,7 @@ public:
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
 
+    InetAddress calls_from{};   // as others are told
     // The process dies: nothing is said to anybody here; the others see their connections reset.
     void kill();
     // A hello of our own making, as a stranger sends it; what comes back is in stranger_reply().

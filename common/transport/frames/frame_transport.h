@@ -171,6 +171,7 @@ private:
         std::span<const std::byte> packet;
         Route from;
     };
+    [[nodiscard]] std::string alias_of(const Route& caller) const noexcept;
     void hello_arrived(const OpenFrame& f) noexcept LINNET_REQUIRES(token_);
     void welcome_arrived(Link& link, const OpenFrame& f) noexcept LINNET_REQUIRES(token_);
     void confirm_arrived(Link& link, const OpenFrame& f) noexcept LINNET_REQUIRES(token_);

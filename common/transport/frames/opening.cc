@@ -350,6 +350,14 @@ bool FrameTransport::make_room_for_hello() noexcept
     return false;
 }
 
+// A caller who has no address must still be told from others in messages.
+std::string FrameTransport::alias_of(const Route& caller) const noexcept
+try {
+    return port_->address(caller).family() == AF_UNSPEC ? port_->text(caller) : std::string{};
+} catch (const std::bad_alloc&) {
+    return {};
+}
+
 void FrameTransport::hello_arrived(const OpenFrame& f) noexcept
 {
     const std::uint64_t hello = f.open.own.get();
@@ -375,7 +383,8 @@ void FrameTransport::hello_arrived(const OpenFrame& f) noexcept
     link.route = f.from;
     link.state = LinkState::kFree;   // the sink does not know of it yet
     std::array<std::byte, kMaxHelloBytes> reply;
-    const HelloVerdict verdict = sink_->on_hello(id, f.packet, port_->text(f.from), reply);
+    const std::string alias = alias_of(f.from);
+    const HelloVerdict verdict = sink_->on_hello(id, f.packet, {port_->address(f.from), alias}, reply);
     if (link.id != id || closed_) {
         return;
     }

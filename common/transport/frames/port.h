@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "flow/machine.h"
 #include "progress/event_source.h"
+#include "sys/inet_address.h"
 #include "wire/frame.h"
 #include "wire/name.h"
 
@@ -136,7 +137,9 @@ public:
     [[nodiscard]] virtual unsigned routes(const wire::EndpointName& name, std::span<Candidate> out) const = 0;
     // The largest frame that is to be sent there, by what is known of the path; at most limits().frame_bytes. A larger one must still arrive, if slower.
     [[nodiscard]] virtual std::size_t frame_bytes(const Route& to) const noexcept = 0;
-    [[nodiscard]] virtual std::string text(const Route& peer) const = 0;         // "10.1.0.2 port 41873"
+    // Of the peer; none where frames are not sent to one.
+    [[nodiscard]] virtual InetAddress address(const Route&) const noexcept { return {}; }
+    [[nodiscard]] virtual std::string text(const Route& peer) const { return address(peer).text(); }   // "10.1.0.2 port 41873"
     [[nodiscard]] virtual std::string local_text(const Route& peer) const = 0;   // "interface eth0, local 10.1.0.1 port 40112"
 
     // ---- sending ----

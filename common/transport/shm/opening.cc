@@ -362,7 +362,7 @@ void ShmTransport::hello_arrived(Link& link, std::span<const std::byte> packet) 
         from = "process " + std::to_string(link.process.pid()) + " of this host";
     } catch (const std::bad_alloc&) {
     }
-    const HelloVerdict verdict = sink_->on_hello(id, packet.subspan(sizeof(HelloPrefix)), from, reply);
+    const HelloVerdict verdict = sink_->on_hello(id, packet.subspan(sizeof(HelloPrefix)), {{}, from}, reply);
     if (link.id != id) {
         return;
     }

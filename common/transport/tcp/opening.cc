@@ -260,7 +260,7 @@ void TcpTransport::hello_arrived(Link& link) noexcept
         return;
     }
     std::array<std::byte, kMaxHelloBytes> reply;
-    const HelloVerdict verdict = sink_->on_hello(id, packet, link.remote.text(), reply);
+    const HelloVerdict verdict = sink_->on_hello(id, packet, {link.remote}, reply);
     if (link.id != id) {
         return;
     }

@@ -250,8 +250,6 @@ std::size_t UdpPort::hoped_frame_bytes(const RawAddress& to) const noexcept
     return std::min(frame_bytes_, std::clamp(mtu == 0 ? 1500 : mtu, kLeastMtu, kMostMtu) - heads);
 }
 
-std::string UdpPort::text(const frames::Route& peer) const { return peer.as<RawAddress>().address().text(); }
-
 std::string UdpPort::local_text(const frames::Route& peer) const
 {
     int error = 0;

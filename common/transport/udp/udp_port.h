@@ -44,7 +44,7 @@ public:
     void close() noexcept override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
-    [[nodiscard]] std::string text(const frames::Route& peer) const override;
+    [[nodiscard]] InetAddress address(const frames::Route& peer) const noexcept override { return peer.as<RawAddress>().address(); }
     [[nodiscard]] std::string local_text(const frames::Route& peer) const override;
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
     void send_single(unsigned channel, const frames::Route& to, std::span<const std::byte> frame) noexcept override;

@@ -9,6 +9,7 @@
 
 #include "support/seed.h"
 #include "support/sim_world.h"
+#include "transport/name_inet.h"
 
 namespace linnet::session {
 namespace {
@@ -320,6 +321,51 @@ TEST_F(SessionLayerTest, AnotherProcessAtAnAddressIsNotThePeerThatWasThere)
     ASSERT_TRUE(world.run_until([&] { return to_b->downs != 0; }));
     EXPECT_EQ(to_b->down_why, Status::kPeerDown);
     EXPECT_EQ(c.peer_of(1) == nullptr ? 0 : c.peer_of(1)->received, 0u);
+}
+
+// Its name tells neither loopback nor link-local addresses: whom such a one means is known by whence the peer calls.
+TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
+{
+    struct Case {
+        const char* told;
+        std::uint32_t scope;   // of what the host told, if it said so
+        const char* from;
+        std::uint32_t from_scope;
+        bool meant;
+    };
+    const Case cases[]{
+        {"127.0.0.1", 0, "127.0.0.1", 0, true},  {"127.0.0.1", 0, "127.0.0.7", 0, true}, {"::1", 0, "::1", 0, true},
+        {"127.0.0.1", 0, "10.7.0.1", 0, true},   {"127.0.0.1", 0, "10.7.0.9", 0, false}, {"127.0.0.1", 0, "", 0, false},
+        {"fe80::5", 31, "fe80::5", 31, true},    {"fe80::5", 0, "fe80::5", 31, true},    {"fe80::5", 31, "fe80::5", 32, false},
+        {"fe80::5", 31, "fe80::6", 31, false},
+    };
+    const auto address = [](const char* text) { return name_address(*InetAddress::parse(text)); };
+    wire::EndpointName self = a->name();
+    self.addresses = {};
+    self.kinds = 0;
+    ASSERT_TRUE(wire::add_address(self, address("10.7.0.1")));   // of the same host as 127.0.0.1
+    a->layer.set_self(self);
+    std::uint16_t next = 3000;
+    for (const Case& c : cases) {
+        ++next;
+        SessionNode& other = world.node(next, next);
+        wire::EndpointName name = other.name();
+        name.addresses = {};
+        name.kinds = 0;
+        ASSERT_TRUE(wire::add_address(name, address("10.7.0.2")));
+        other.layer.set_self(name);
+        other.transport.calls_from = InetAddress::parse(c.from).value_or(InetAddress{});
+        other.transport.calls_from.set_scope(c.from_scope);
+        wire::EndpointName given;
+        given.port.set(next);
+        ASSERT_TRUE(wire::add_address(given, address(c.told)));
+        wire::set_contact_scope(given, c.scope);
+        NodePeer& told = a->add(given);
+        NodePeer& to_a_too = other.add(a->name());
+        other.send(to_a_too, 10);
+        ASSERT_TRUE(world.run_until([&] { return other.outstanding() == 0; }));
+        EXPECT_EQ(a->peer_of(next) == &told, c.meant) << c.told << " called from " << c.from;
+    }
 }
 
 TEST_F(SessionLayerTest, OneEndpointByNameAndByAddressIsRefused)
