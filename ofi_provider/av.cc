@@ -129,11 +129,17 @@ int Av::bind(struct fid* f, struct fid* what, std::uint64_t flags) noexcept
 int Av::attach(Endpoint& endpoint)
 {
     const std::lock_guard guard{lock_};
+    endpoints_.reserve(endpoints_.size() + 1);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i].used) {
-            if (const int error = endpoint.learn_peer(i, slots_[i].address); error != 0) {
-                LINNET_FI_WARN(FI_LOG_AV, "the endpoint cannot reach %s\n", slots_[i].address.text(domain_.address_format()).c_str());
+        const int error = slots_[i].used ? endpoint.learn_peer(i, slots_[i].address) : FI_SUCCESS;
+        if (error == -FI_ENOMEM) {   // which is no reason to be without it for good
+            while (i-- > 0) {
+                endpoint.forget_peer(i);
             }
+            return error;
+        }
+        if (error != FI_SUCCESS) {
+            LINNET_FI_WARN(FI_LOG_AV, "address %zu cannot be reached by the endpoint: %s\n", i, fi_strerror(-error));
         }
     }
     endpoints_.push_back(&endpoint);

@@ -194,21 +194,16 @@ void Endpoint::release() noexcept
     if (--aliases_ != 0) {
         return;
     }
-    if (av_ != nullptr) {
-        av_->detach(*this);
+    if (enabled_) {
+        leave();
     }
     if (source_.context() != nullptr) {
-        domain_.detach(*this);
-        unfeed();
         {
             const std::lock_guard guard{claims_lock_};
             for (auto& [context, claim] : claims_) {
                 drop(claim.message);
             }
             claims_.clear();
-        }
-        if (shared_rx_ != nullptr) {
-            shared_rx_->detach(*this);
         }
         linnet_context_close(source_.context());
         if (shared_rx_ != nullptr) {
@@ -419,29 +414,39 @@ int Endpoint::enable()
         return error;
     }
     if (const int error = feed(); error != FI_SUCCESS) {
-        unfeed();
         return error;
     }
+    if (const int error = guarded([this] { return join(); }); error != FI_SUCCESS) {   // the application may try again
+        leave();
+        return error;
+    }
+    enabled_ = true;
+    return FI_SUCCESS;
+}
+
+// What others know of an enabled endpoint. Without memory some of it, which leave() takes back.
+int Endpoint::join()
+{
     if (may(FI_REMOTE_READ | FI_REMOTE_WRITE)) {
         linnet_remote_register(source_.context(), on_remote, this);
         if (const int error = domain_.attach(*this); error != FI_SUCCESS) {
-            domain_.detach(*this);
-            unfeed();
             return error;
         }
     }
     if (const int error = av_->attach(*this); error != FI_SUCCESS) {
         return error;
     }
-    if (shared_rx_ != nullptr) {   // when it knows its peers
-        if (const int error = shared_rx_->attach(*this, *av_); error != FI_SUCCESS) {
-            av_->detach(*this);
-            unfeed();
-            return error;
-        }
+    return shared_rx_ != nullptr ? shared_rx_->attach(*this, *av_) : FI_SUCCESS;   // when it knows its peers
+}
+
+void Endpoint::leave() noexcept
+{
+    av_->detach(*this);
+    domain_.detach(*this);
+    unfeed();
+    if (shared_rx_ != nullptr) {
+        shared_rx_->detach(*this);
     }
-    enabled_ = true;
-    return FI_SUCCESS;
 }
 
 int Endpoint::open_context()
@@ -478,20 +483,25 @@ int Endpoint::open_context()
     return FI_SUCCESS;
 }
 
-int Endpoint::feed()
+std::array<Waitable*, 2 + kCountSlots> Endpoint::fed() const noexcept
 {
-    for (Cq* cq : {tx_cq_, rx_cq_}) {
-        if (cq != nullptr) {
-            if (const int error = cq->add_source(source_); error != FI_SUCCESS) {
-                return error;
+    std::array<Waitable*, 2 + kCountSlots> all{tx_cq_, rx_cq_};
+    std::transform(counters_.begin(), counters_.end(), all.begin() + 2, [](const auto& slot) { return slot.load(std::memory_order_relaxed); });
+    return all;
+}
+
+// All of them, or none: as often as they are to forget the endpoint.
+int Endpoint::feed() noexcept
+{
+    const auto all = fed();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (const int error = all[i] != nullptr ? all[i]->add_source(source_) : FI_SUCCESS; error != FI_SUCCESS) {
+            while (i-- > 0) {
+                if (all[i] != nullptr) {
+                    all[i]->remove_source(source_);
+                }
             }
-        }
-    }
-    for (const auto& slot : counters_) {
-        if (Counter* const c = slot.load(std::memory_order_relaxed); c != nullptr) {
-            if (const int error = c->add_source(source_); error != FI_SUCCESS) {
-                return error;
-            }
+            return error;
         }
     }
     return FI_SUCCESS;
@@ -499,14 +509,9 @@ int Endpoint::feed()
 
 void Endpoint::unfeed() noexcept
 {
-    for (Cq* cq : {tx_cq_, rx_cq_}) {
-        if (cq != nullptr) {
-            cq->remove_source(source_);
-        }
-    }
-    for (const auto& slot : counters_) {
-        if (Counter* const c = slot.load(std::memory_order_relaxed); c != nullptr) {
-            c->remove_source(source_);
+    for (Waitable* const w : fed()) {
+        if (w != nullptr) {
+            w->remove_source(source_);
         }
     }
 }
@@ -556,20 +561,27 @@ int Endpoint::get_name(void* to, std::size_t* bytes)
 
 // ---- peers ----
 
-int Endpoint::learn_peer(fi_addr_t index, const Address& address)
+int Endpoint::learn_peer(fi_addr_t index, const Address& address) noexcept
 {
     linnet_peer_t peer = LINNET_PEER_UNKNOWN;
-    const linnet_status_t s =
-        address.is_name() ? linnet_peer_add(source_.context(), &address.name(), &peer)
-                          : linnet_peer_add_address(source_.context(), address.node().c_str(), std::to_string(address.port()).c_str(), &peer);
-    if (s != LINNET_OK) {
-        return -fi_errno_of(s);
+    const int error = guarded([&] {
+        const linnet_status_t s =
+            address.is_name() ? linnet_peer_add(source_.context(), &address.name(), &peer)
+                              : linnet_peer_add_address(source_.context(), address.node().c_str(), std::to_string(address.port()).c_str(), &peer);
+        return s == LINNET_OK ? FI_SUCCESS : -fi_errno_of(s);
+    });
+    if (error != FI_SUCCESS) {
+        return error;
     }
     const std::lock_guard guard{peers_lock_};
-    if (addresses_.get(peer) == FI_ADDR_NOTAVAIL && !addresses_.set(peer, index)) {
+    if (!peers_.set(index, peer)) {
         return -FI_ENOMEM;
     }
-    return peers_.set(index, peer) ? FI_SUCCESS : -FI_ENOMEM;
+    if (addresses_.get(peer) == FI_ADDR_NOTAVAIL && !addresses_.set(peer, index)) {
+        peers_.set(index, LINNET_PEER_UNKNOWN);
+        return -FI_ENOMEM;
+    }
+    return FI_SUCCESS;
 }
 
 linnet_status_t Endpoint::why_lost(fi_addr_t address) const noexcept

@@ -125,7 +125,7 @@ public:
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
     // For the address vector, under its lock: 0 or a negative fi_errno.
-    int learn_peer(fi_addr_t index, const Address& address);
+    int learn_peer(fi_addr_t index, const Address& address) noexcept;
     void forget_peer(fi_addr_t index) noexcept;
 
     int alias(EndpointFid& of, const struct fi_alias& want);
@@ -151,8 +151,11 @@ private:
     int bind_shared(struct fid* what, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     int open_context();
-    int feed();
+    [[nodiscard]] std::array<Waitable*, 2 + kCountSlots> fed() const noexcept;
+    int feed() noexcept;
     void unfeed() noexcept;
+    int join();
+    void leave() noexcept;
 
     // transmit.cc
     template <class What>

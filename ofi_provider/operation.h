@@ -225,15 +225,18 @@ public:
         const std::atomic<T>* const c = chunks_[i / kChunk].load(std::memory_order_acquire);
         return c == nullptr ? none_ : c[i % kChunk].load(std::memory_order_acquire);
     }
-    // By one thread at a time. False: no room.
-    bool set(std::size_t i, T value)
+    // By one thread at a time. False: no room, or no memory.
+    bool set(std::size_t i, T value) noexcept
     {
         if (i >= kChunk * kChunks) {
             return false;
         }
         std::atomic<T>* c = chunks_[i / kChunk].load(std::memory_order_relaxed);
         if (c == nullptr) {
-            c = new std::atomic<T>[kChunk];
+            c = new (std::nothrow) std::atomic<T>[kChunk];
+            if (c == nullptr) {
+                return false;
+            }
             for (std::size_t k = 0; k < kChunk; ++k) {
                 c[k].store(none_, std::memory_order_relaxed);
             }

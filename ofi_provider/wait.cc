@@ -228,7 +228,7 @@ int Waitable::get_wait(void* arg) noexcept
     return -FI_ENODATA;
 }
 
-int Waitable::add_source(Source& source)
+int Waitable::add_source(Source& source) noexcept
 {
     const std::lock_guard guard{sources_lock_};
     const auto at = std::find_if(sources_.begin(), sources_.end(), [&](const Fed& f) { return f.source == &source; });
@@ -236,18 +236,29 @@ int Waitable::add_source(Source& source)
         ++at->bindings;
         return FI_SUCCESS;
     }
-    sources_.reserve(sources_.size() + 1);   // nothing throws once the source knows us
-    if (can_sleep()) {
-        int fd = -1;
-        if (linnet_wait_fd(source.context(), &fd) != LINNET_OK || !ours_.add(fd) || !lent_.add(fd)) {
-            LINNET_FI_WARN(FI_LOG_CQ, "cannot wait for the descriptor of an endpoint\n");
-            return -FI_EOTHER;
-        }
-        source.attach(*this);
+    const int error = guarded([&] {
+        sources_.reserve(sources_.size() + 1);   // nothing throws once the source knows us
+        return can_sleep() ? watch(source) : FI_SUCCESS;
+    });
+    if (error == FI_SUCCESS) {
+        sources_.push_back({&source, 1});
+        wake();   // who sleeps arms this one too
     }
-    sources_.push_back({&source, 1});
-    wake();   // who sleeps arms this one too
-    return FI_SUCCESS;
+    return error;
+}
+
+int Waitable::watch(Source& source)
+{
+    source.attach(*this);
+    int fd = -1;
+    if (linnet_wait_fd(source.context(), &fd) == LINNET_OK && ours_.add(fd) && lent_.add(fd)) {
+        return FI_SUCCESS;
+    }
+    LINNET_FI_WARN(FI_LOG_CQ, "cannot wait for the descriptor of an endpoint\n");
+    ours_.remove(fd);
+    lent_.remove(fd);
+    source.detach(*this);
+    return -FI_EOTHER;
 }
 
 void Waitable::remove_source(Source& source) noexcept
@@ -264,12 +275,6 @@ void Waitable::remove_source(Source& source) noexcept
         source.detach(*this);
     }
     sources_.erase(at);
-}
-
-bool Waitable::fed() noexcept
-{
-    const std::lock_guard guard{sources_lock_};
-    return !sources_.empty();
 }
 
 unsigned Waitable::progress(unsigned flags) noexcept

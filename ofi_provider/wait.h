@@ -7,7 +7,7 @@
 // Owner          The Cq or Counter that derives from it.
 // Threads        Any. Lock order: Waitable's sources > nothing of ours; nothing is held while the application or libfabric is called.
 // Blocking       sleep() alone.
-// Failure        open() returns an fi_errno; the rest cannot fail.
+// Failure        open() and add_source() return an fi_errno; the rest cannot fail.
 //
 // How a sleeper is woken: it sleeps in a bed, an epoll set of the descriptors of all contexts that feed its object, and a bell, an eventfd. Who delivers
 // a completion rings the bells of its object, and who makes a context progress or posts to it, which disarms the descriptor of the context for everybody,
@@ -130,10 +130,9 @@ public:
     // FI_GETWAIT.
     int get_wait(void* arg) noexcept;
 
-    // Endpoints that feed this object; the same one may be added several times.
-    int add_source(Source& source);
+    // Endpoints that feed this object; the same one may be added several times, and is removed as often.
+    int add_source(Source& source) noexcept;
     void remove_source(Source& source) noexcept;
-    [[nodiscard]] bool fed() noexcept;
 
     // Makes all sources progress, unless another thread is doing so for this object.
     unsigned progress(unsigned flags = 0) noexcept;
@@ -160,6 +159,7 @@ protected:
     void close() noexcept;
 
 private:
+    int watch(Source& source);
     bool arm(const std::function<bool()>& ready);
     void rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     void run_signaller();

@@ -8,6 +8,22 @@ test_programs += integration_ofi_test
 long_programs += integration_ofi_test
 TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh integration/ofi/pingpong.sh
 endif BUILD_OFI_PROVIDER
+# Operators new and delete of its own, as ThreadSanitizer has them.
+if BUILD_OFI_PROVIDER
+test_programs += integration_ofi_memory_test
+single_threaded_programs += integration_ofi_memory_test
+endif BUILD_OFI_PROVIDER
+integration_ofi_memory_test_SOURCES = \
+    integration/ofi/memory_test.cc \
+    integration/ofi/node.cc \
+    integration/ofi/node.h \
+    support/heap.cc \
+    support/heap.h \
+    support/net_namespace.cc \
+    support/net_namespace.h
+integration_ofi_memory_test_CPPFLAGS = $(AM_CPPFLAGS) $(OFI_CPPFLAGS)
+integration_ofi_memory_test_LDADD = $(TEST_LIBS) $(libs_sys) $(OFI_LIBS)
+integration_ofi_memory_test_DEPENDENCIES = libtestsupport.la
 integration_ofi_test_SOURCES = \
     integration/ofi/addresses_test.cc \
     integration/ofi/atomic_test.cc \
