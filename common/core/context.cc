@@ -269,8 +269,9 @@ Result<PeerId> Context::add_address(const char* node, const char* service)
     }
     name.port.set(static_cast<std::uint16_t>(port));
     const auto at = InetAddress::parse(node);
-    if (!at || !wire::add_address(name, name_address(*at))) {
-        LINNET_LOG(log_, kError, "\"%s\" is not an IPv4 or IPv6 address", node);
+    if (!at || !at->interface_is_here() || !wire::add_address(name, name_address(*at))) {
+        const bool on_a_link = std::strchr(node, '%') != nullptr;
+        LINNET_LOG(log_, kError, "\"%s\" is not %s", node, on_a_link ? "a link-local IPv6 address and an interface of this host" : "an IPv4 or IPv6 address");
         return Status::kInvalid;
     }
     wire::set_contact_scope(name, at->scope());

@@ -8,18 +8,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 
 namespace linnet {
 
 namespace {
 
-// An index, or the name of an interface; 0: there is none.
+// An index, or the name of an interface; 0: there is none, or it is none: the kernel has an int for them.
 std::uint32_t interface_index(std::string_view text) noexcept
 {
     std::uint32_t index = 0;
     if (const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index); code == std::errc{} && end == text.data() + text.size()) {
-        return index;
+        return index <= INT32_MAX ? index : 0;
     }
     std::array<char, IF_NAMESIZE> name{};
     if (text.empty() || text.size() >= name.size()) {
@@ -82,6 +83,12 @@ std::optional<InetAddress> InetAddress::from_sockaddr(const ::sockaddr* address)
         return six;
     }
     return std::nullopt;
+}
+
+bool InetAddress::interface_is_here() const noexcept
+{
+    std::array<char, IF_NAMESIZE> name{};
+    return scope_ == 0 || ::if_indextoname(scope_, name.data()) != nullptr;
 }
 
 bool InetAddress::loopback() const noexcept

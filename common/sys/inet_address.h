@@ -25,7 +25,7 @@ public:
     // IPv4 in the first four bytes; network order.
     [[nodiscard]] static InetAddress v4(const Bytes& bytes, std::uint16_t port = 0) noexcept { return InetAddress{AF_INET, bytes, port}; }
     [[nodiscard]] static InetAddress v6(const Bytes& bytes, std::uint16_t port = 0) noexcept { return InetAddress{AF_INET6, bytes, port}; }
-    // "10.1.0.2", "fd00::2", "fe80::2%eth0", "fe80::2%7": numbers only; nothing is looked up but the interface, which must be there.
+    // "10.1.0.2", "fd00::2", "fe80::2%eth0", "fe80::2%7": numbers only; nothing is looked up but an interface's name, which must be there.
     [[nodiscard]] static std::optional<InetAddress> parse(std::string_view text, std::uint16_t port = 0) noexcept;
     // Nothing for other families. An IPv4 address mapped into IPv6 becomes IPv4.
     [[nodiscard]] static std::optional<InetAddress> from_sockaddr(const ::sockaddr* address) noexcept;
@@ -39,6 +39,8 @@ public:
     // The index of the interface that it is valid on; 0: not said, or valid everywhere.
     [[nodiscard]] std::uint32_t scope() const noexcept { return scope_; }
     void set_scope(std::uint32_t interface) noexcept { scope_ = scoped() ? interface : 0; }
+    // This host has the interface, or none is said.
+    [[nodiscard]] bool interface_is_here() const noexcept;
     [[nodiscard]] bool scoped() const noexcept { return family_ == AF_INET6 && link_local(); }
 
     [[nodiscard]] bool loopback() const noexcept;     // 127.0.0.0/8, ::1

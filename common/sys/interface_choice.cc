@@ -119,6 +119,9 @@ bool InterfaceRules::parse(std::string_view list, std::string& error)
             }
         } else if (rule.network) {
             rule.prefix = rule.network->bits();
+        } else if (entry.find('%') != std::string_view::npos) {   // as the name of an interface it would silently be that of none
+            error = "'" + rule.text + "' is not a link-local IPv6 address and an interface of this host";
+            return false;
         }
         rules.push_back(std::move(rule));
     }

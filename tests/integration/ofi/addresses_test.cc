@@ -126,6 +126,28 @@ TEST(LinnetAddresses, NameOfAnEndpointIsOfTheFormatOfItsDomain)
     });
 }
 
+// sin6_scope_id is any number; an interface has one that fits an int, and is here.
+TEST(LinnetAddresses, AddressOnALinkThatIsNotHereIsRefused)
+{
+    alone([] {
+        Options o;
+        o.addr_format = FI_SOCKADDR_IN6;
+        Node n{o};
+        sockaddr_in6 far{};
+        far.sin6_family = AF_INET6;
+        far.sin6_port = htons(7471);
+        ASSERT_EQ(::inet_pton(AF_INET6, "fe80::6:12", &far.sin6_addr), 1);
+        for (const std::uint32_t scope : {std::uint32_t{INT32_MAX}, 4'000'000'000u, UINT32_MAX}) {
+            far.sin6_scope_id = scope;
+            fi_addr_t at = 0;
+            int error = 0;
+            EXPECT_EQ(fi_av_insert(n.av, &far, 1, &at, FI_SYNC_ERR, &error), 0) << scope;
+            EXPECT_EQ(at, FI_ADDR_NOTAVAIL);
+            EXPECT_EQ(error, FI_EINVAL);
+        }
+    });
+}
+
 // What fi_endpoint(3) could not open is no answer; who sends there may be anybody.
 TEST(LinnetInfo, NameOfAnEndpointIsNoSourceOfAnotherAndMayBeADestination)
 {

@@ -209,10 +209,15 @@ TEST_F(Arguments, AddressMustBeNumericAndIsNamedInTheLog)
         const char* service;
         const char* said;
     };
-    constexpr std::array<Wrong, 8> kWrong{{{"10.1.0.300", "4000", "\"10.1.0.300\" is not an IPv4 or IPv6 address"},
+    constexpr std::array<Wrong, 13> kWrong{{{"10.1.0.300", "4000", "\"10.1.0.300\" is not an IPv4 or IPv6 address"},
                                            {"localhost", "4001", "\"localhost\" is not"},
                                            {"", "4002", "\"\" is not an IPv4"},
                                            {"0.0.0.0", "4003", "\"0.0.0.0\" is not"},
+                                           {"fe80::1%4000000000", "4004", "\"fe80::1%4000000000\" is not a link-local IPv6 address and an interface of"},
+                                           {"fe80::1%2147483647", "4005", "\"fe80::1%2147483647\" is not a link-local IPv6 address and"},
+                                           {"fe80::1%18446744073709551617", "4006", "is not a link-local IPv6 address and an interface"},
+                                           {"fe80::1%nosuch", "4007", "\"fe80::1%nosuch\" is not a link-local IPv6 address and an interface"},
+                                           {"fd00::1%1", "4008", "\"fd00::1%1\" is not a link-local IPv6 address and an interface"},
                                            {"127.0.0.1", "0", "\"0\" is not a port number"},
                                            {"127.0.0.1", "65536", "\"65536\" is not a port number"},
                                            {"127.0.0.1", "80x", "\"80x\" is not a port number"},

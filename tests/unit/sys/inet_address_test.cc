@@ -25,9 +25,13 @@ TEST(InetAddress, LinkLocalAddressMaySayItsInterface)
     EXPECT_EQ(InetAddress::parse("fe80::2%1")->host_text(), "fe80::2%lo");
     EXPECT_EQ(InetAddress::parse("fe80::2%4711")->host_text(), "fe80::2%4711") << "of another time, or another host";
     for (const char* wrong : {"fe80::2%", "fe80::2%0", "fe80::2%nosuchinterface0", "fe80::2%nosuch", "fd00::2%lo", "10.1.0.2%lo", "169.254.1.1%lo", "%lo",
-                              "fe80::2%lo%lo", "fe80::2%4294967296"}) {
+                              "fe80::2%lo%lo", "fe80::2%2147483648", "fe80::2%4000000000", "fe80::2%4294967295", "fe80::2%4294967296",
+                              "fe80::2%4294967297", "fe80::2%18446744073709551617", "fe80::2%-1", "fe80::2%+1", "fe80::2% 1", "fe80::2%1 ", "fe80::2%0x1"}) {
         EXPECT_FALSE(InetAddress::parse(wrong)) << wrong;
     }
+    EXPECT_TRUE(a.interface_is_here());
+    EXPECT_TRUE(InetAddress::parse("fe80::2")->interface_is_here());
+    EXPECT_FALSE(InetAddress::parse("fe80::2%2147483647")->interface_is_here());
     sockaddr_storage storage;
     a.to_sockaddr(storage);
     EXPECT_EQ(reinterpret_cast<const sockaddr_in6&>(storage).sin6_scope_id, 1u);

@@ -89,6 +89,19 @@ TEST(InterfaceRules, NetworksCoverTheirAddresses)
     EXPECT_EQ(rules.covering("x", *InetAddress::parse("fd00:1:8000::1")), nullptr);
 }
 
+TEST(InterfaceRules, AddressOfAnInterfaceThatCannotBeIsNoNameOfOne)
+{
+    InterfaceRules rules;
+    std::string error;
+    EXPECT_TRUE(rules.parse("fe80::1%1", error)) << error;
+    for (const std::string wrong : {"fe80::1%4000000000", "fe80::1%nosuch", "fd00::1%1", "10.1.0.2%1", "eth0%1"}) {
+        error.clear();
+        EXPECT_FALSE(rules.parse(wrong, error)) << wrong;
+        EXPECT_EQ(error, "'" + wrong + "' is not a link-local IPv6 address and an interface of this host");
+    }
+    EXPECT_FALSE(rules.parse("fe80::1%4000000000/64", error));
+}
+
 TEST(InterfaceRules, WrongEntriesAreNamedAndChangeNothing)
 {
     InterfaceRules rules;
