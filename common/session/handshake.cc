@@ -89,7 +89,7 @@ SipKey link_key(const Attempt& a) noexcept { return derive(derive(a.secret, "ope
 
 }   // namespace
 
-std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received,
+std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received, std::uint64_t features,
                         std::span<std::byte> out) noexcept
 {
     attempt.secret = target.secret;
@@ -99,6 +99,7 @@ std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, cons
     p.received.set(received);
     p.epoch.set(attempt.epoch.number);
     p.target_id = target.endpoint_id;
+    p.features.set(features);
     p.nonce = attempt.opener_nonce;
     p.opener = self;
     if (target.endpoint_id.get() == 0) {
@@ -122,6 +123,7 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
         return Status::kProtocol;
     }
     HelloSeen seen;
+    seen.features = p.features.get();
     seen.by_address = p.target_id.get() == 0;
     if (!seen.by_address && p.target_id.get() != self.endpoint_id.get()) {
         reason = RejectReason::kTarget;

@@ -40,11 +40,12 @@ struct Attempt {
 };
 
 // Opener: write a hello for `target` (target.endpoint_id 0: by address). attempt.opener_nonce, role and epoch are inputs. Returns its length.
-std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received,
+std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, const wire::EndpointName& self, std::uint32_t received, std::uint64_t features,
                         std::span<std::byte> out) noexcept;
 
 struct HelloSeen {
     wire::EndpointName opener;
+    std::uint64_t features{0};
     bool by_address{false};
 };
 // Acceptor: check a hello against our own name. On success fills `attempt` (role, opener_nonce, secret, epoch, peer_received).

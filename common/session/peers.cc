@@ -7,6 +7,7 @@
 
 #include "session/session_layer.h"
 #include "transport/name_inet.h"
+#include "wire/hello.h"
 
 namespace linnet::session {
 
@@ -23,11 +24,14 @@ bool listens_at(const wire::EndpointName& who, const wire::EndpointName& given) 
     return who.port.get() == given.port.get() && !at.empty() && wire::NameAddresses{who}.contains(at.front()) && on_one_link;
 }
 
-// Of the loopback addresses the two at which a process listens that chose none.
-bool is_localhost(const InetAddress& a) noexcept
+// The bit of a hello's features by which the caller says that it listens at this address though its name does not tell it. 0: there is none.
+std::uint64_t unnamed_bit(const InetAddress& a) noexcept
 {
     static constexpr InetAddress::Bytes kOne{127, 0, 0, 1};
-    return a.loopback() && (!a.is_v4() || a.bytes() == kOne);
+    if (a.loopback()) {
+        return !a.is_v4() ? wire::kAtLocalhostV6 : a.bytes() == kOne ? wire::kAtLocalhostV4 : 0;
+    }
+    return a.scoped() ? wire::kAtLinkLocal : 0;
 }
 }   // namespace
 
@@ -155,7 +159,7 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
         for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
             Session* s = find(PeerId{i});
             MutexLock guard{s->lock};
-            const bool meant = by_name ? listens_at(s->contact_, address) : is_meant_by(address, s->name_, s->called_from_);
+            const bool meant = by_name ? listens_at(s->contact_, address) : is_meant_by(address, s->name_, s->called_from_, s->listens_unnamed_);
             if (meant && s->down_reason() == Status::kOk && s->endpoint_id() != self_.endpoint_id.get()) {
                 return s;
             }
@@ -168,9 +172,19 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
     return make(address, false, true);
 }
 
-// A process listens at 127.0.0.1, ::1 and link-local IPv6 addresses without a word of them in its name, unless net_include chose, which may be such ones: then
-// its name tells those, and it listens at no other. Who calls from the host that such an address means, and listens at its port, is the one it means.
-bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from) const noexcept
+std::uint64_t SessionLayer::listens_unnamed() const noexcept
+{
+    std::uint64_t bits = 0;
+    for (const auto& port : ports_) {
+        bits |= port->transport().listens_unnamed();
+    }
+    return bits;
+}
+
+// A process may listen at 127.0.0.1, ::1 and link-local IPv6 addresses without a word of them in its name, which says what they are elsewhere, too. Who calls
+// from the host that such an address means, has the port, and says that it listens there, is the one it means: nobody else can have that port there.
+bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from,
+                               std::uint64_t listens_unnamed) const noexcept
 {
     const wire::NameAddresses at{given};
     if (who.port.get() != given.port.get() || at.empty() || calls_from.family() == AF_UNSPEC) {
@@ -178,13 +192,11 @@ bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::Endp
     }
     InetAddress host = inet_address(at.front());
     host.set_scope(wire::contact_scope(given));
-    const wire::NameAddresses told{who};
-    const auto chosen = [](const wire::NameAddress& a) { return inet_address(a).loopback() || inet_address(a).scoped(); };
-    if (std::any_of(told.begin(), told.end(), chosen)) {
+    if ((listens_unnamed & unnamed_bit(host)) == 0) {
         return false;
     }
     const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(name_address(calls_from));
-    return is_localhost(host) ? of_this_host : host.scoped() && host.same_host(calls_from);
+    return host.loopback() ? of_this_host : host.same_host(calls_from);
 }
 
 Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason)
@@ -199,7 +211,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
             reason = wire::RejectReason::kName;
             return Status::kRefused;
         }
-        it->second->called(from);
+        it->second->called(from, seen.features);
         return it->second;
     }
     // Somebody whom the host added by address, and who came first.
@@ -210,8 +222,8 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
             if (s->down_reason() != Status::kOk || s->name_.endpoint_id.get() != 0) {
                 continue;
             }
-            if (by_name ? listens_at(seen.opener, s->contact_) : is_meant_by(s->contact_, seen.opener, from)) {
-                s->called(from);
+            if (by_name ? listens_at(seen.opener, s->contact_) : is_meant_by(s->contact_, seen.opener, from, seen.features)) {
+                s->called(from, seen.features);
                 s->name_ = seen.opener;
                 s->name_known_ = !seen.by_address;
                 s->endpoint_id_.store(id, std::memory_order_relaxed);
@@ -223,7 +235,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
     const Result<Session*> made = make(seen.opener, !seen.by_address, seen.by_address);
     if (made) {
         MutexLock guard{(*made)->lock};
-        (*made)->called(from);
+        (*made)->called(from, seen.features);
     }
     return made;
 }

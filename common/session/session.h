@@ -148,7 +148,11 @@ private:
     friend class Port;
 
     [[nodiscard]] std::string labelled(const wire::EndpointName& name) const LINNET_REQUIRES(lock);
-    void called(const InetAddress& from) noexcept LINNET_REQUIRES(lock) { called_from_ = from.family() != AF_UNSPEC ? from : called_from_; }
+    void called(const InetAddress& from, std::uint64_t features) noexcept LINNET_REQUIRES(lock)
+    {
+        called_from_ = from.family() != AF_UNSPEC ? from : called_from_;
+        listens_unnamed_ = static_cast<std::uint8_t>(features & wire::kUnnamed);
+    }
 
     // ---- any thread, under lock ----
     wire::EndpointName name_ LINNET_GUARDED_BY(lock);     // who it is; endpoint_id 0: not known yet
@@ -157,6 +161,7 @@ private:
     bool name_known_ LINNET_GUARDED_BY(lock) = false;     // with its secret: the host added it
     std::array<char, kLabelBytes> label_ LINNET_GUARDED_BY(lock){};   // what the host calls it; empty: nothing
     bool by_address_ LINNET_GUARDED_BY(lock) = false;
+    std::uint8_t listens_unnamed_ LINNET_GUARDED_BY(lock) = 0;   // bits of its last hello's features
     bool was_up_ LINNET_GUARDED_BY(lock) = false;
     std::uint32_t was_up_over_ LINNET_GUARDED_BY(lock) = 0;   // a bit for each port, by its place in the layer
     LinkState links_[2] LINNET_GUARDED_BY(lock);

@@ -219,7 +219,9 @@ private:
     [[nodiscard]] HelloVerdict accept_hello(Session& s, Port& port, LinkId link, Attempt& attempt, std::span<std::byte> reply) noexcept LINNET_EXCLUDES(s.lock);
     [[nodiscard]] Status check_welcome(Session& s, Port& port, LinkId id, LinkRole role, std::span<const std::byte> welcome, WelcomeSeen& seen) noexcept
         LINNET_EXCLUDES(s.lock);
-    [[nodiscard]] bool is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from) const noexcept;
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept;   // bits of a hello's features
+    [[nodiscard]] bool is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from,
+                                   std::uint64_t listens_unnamed) const noexcept;
     [[nodiscard]] Result<Session*> session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason);
     [[nodiscard]] bool identify(Session& s, const wire::EndpointName& who) noexcept LINNET_EXCLUDES(s.lock);
     void retry_later(LinkState& link, TimePoint at) noexcept;

@@ -124,7 +124,7 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
         target.secret = {};
     }
-    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), out);
+    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), listens_unnamed(), out);
 }
 
 HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept

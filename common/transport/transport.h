@@ -198,6 +198,8 @@ public:
     [[nodiscard]] virtual bool reaches(const wire::EndpointName& name) const noexcept = 0;
     // Does this process itself listen at the address and port of a contact? Of addresses that its name does not tell. Any thread.
     [[nodiscard]] virtual bool listens_at(const wire::EndpointName& /*contact*/) const noexcept { return false; }
+    // After open(), at which of these it listens: wire::kAtLocalhostV4 and its like.
+    [[nodiscard]] virtual std::uint64_t listens_unnamed() const noexcept { return 0; }
 
     // Start opening a link; ends in on_link_up() or on_link_down(), never before this call returned. Fails at once only for lack of resources.
     [[nodiscard]] virtual Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept = 0;

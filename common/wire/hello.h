@@ -24,6 +24,13 @@ enum class HelloKind : std::uint8_t { kHello = 1, kWelcome = 2, kConfirm = 3, kR
 
 using Nonce = std::array<std::uint8_t, 16>;
 
+// Bits of `features`: where, on the port of its name, a process listens for links without a word of it in its name. These addresses mean another process
+// on each host, and which of those with one port on a host, only they can tell.
+inline constexpr std::uint64_t kAtLocalhostV4 = 1u << 0;   // 127.0.0.1
+inline constexpr std::uint64_t kAtLocalhostV6 = 1u << 1;   // ::1
+inline constexpr std::uint64_t kAtLinkLocal = 1u << 2;     // link-local IPv6 addresses of the interfaces that it uses, none of which another has with this port
+inline constexpr std::uint64_t kUnnamed = kAtLocalhostV4 | kAtLocalhostV6 | kAtLinkLocal;
+
 struct HelloHead {
     le32 magic;
     HelloKind kind{HelloKind::kHello};

@@ -100,7 +100,7 @@ std::vector<Input> hello_seeds()
     std::vector<Input> all;
     std::array<std::byte, kMaxHelloBytes> out;
     Attempt opener = attempt_of_opener();
-    all.push_back(input_of(0, out, session::write_hello(opener, kAcceptor, kOpener, 41, out)));
+    all.push_back(input_of(0, out, session::write_hello(opener, kAcceptor, kOpener, 41, 0, out)));
     Attempt acceptor;
     wire::RejectReason reason{};
     const auto seen = session::read_hello(acceptor, kAcceptor, false, out, reason);
@@ -113,7 +113,7 @@ std::vector<Input> hello_seeds()
     address.endpoint_id.set(0);
     address.secret = {};
     opener.role = LinkRole::kBulk;
-    all.push_back(input_of(0, out, session::write_hello(opener, address, kOpener, 41, out)));
+    all.push_back(input_of(0, out, session::write_hello(opener, address, kOpener, 41, 0, out)));
     all.push_back(input_of(3, std::as_bytes(std::span{&kOpener, 1}), sizeof kOpener));
     return all;
 }

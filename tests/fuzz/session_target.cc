@@ -146,7 +146,7 @@ private:
         a.epoch = {how >= 16 ? how : ++epoch_, 1};
         const std::uint32_t received = how == 0 ? in_.take<std::uint32_t>() : transport_.last_number;
         std::array<std::byte, kMaxHelloBytes> hello;
-        const std::size_t n = session::write_hello(a, us_, name_of(1, 0x11), received, hello);
+        const std::size_t n = session::write_hello(a, us_, name_of(1, 0x11), received, 0, hello);
         token([&] {
             const LinkId id = transport_.make_link(kNoPeer, role, Link::State::kConfirm).id;
             std::array<std::byte, kMaxHelloBytes> reply{};

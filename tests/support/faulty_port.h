@@ -32,6 +32,7 @@ public:
     [[nodiscard]] Status open(wire::EndpointName& name) override { return real_->open(name); }
     [[nodiscard]] unsigned channels() const noexcept override { return real_->channels(); }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override { return real_->limits(channel); }
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept override { return real_->listens_unnamed(); }
     void close() noexcept override { real_->close(); }
     [[nodiscard]] bool prepare_call(const wire::EndpointName& callee, std::span<const frames::Candidate> ways, std::string& why_not) override
     {

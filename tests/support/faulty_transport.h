@@ -37,6 +37,7 @@ public:
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return real_->reaches(name); }
     [[nodiscard]] bool listens_at(const wire::EndpointName& contact) const noexcept override { return real_->listens_at(contact); }
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept override { return real_->listens_unnamed(); }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override
     {
         return real_->connect(peer, role, name);

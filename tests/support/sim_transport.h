@@ -165,6 +165,7 @@ public:
     }
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override { return name.port.get() != 0; }
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept override { return unnamed; }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
@@ -182,7 +183,8 @@ public:
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
 
-    InetAddress calls_from{};   // as others are told
+    InetAddress calls_from{};      // as others are told
+    std::uint64_t unnamed{0};      // likewise
     // The process dies: nothing is said to anybody here; the others see their connections reset.
     void kill();
     // A hello of our own making, as a stranger sends it; what comes back is in stranger_reply().

@@ -125,6 +125,8 @@ public:
     [[nodiscard]] virtual bool usable() const noexcept { return true; }   // after open(): can it reach anybody?
     [[nodiscard]] virtual unsigned channels() const noexcept = 0;
     [[nodiscard]] virtual PortLimits limits(unsigned channel) const noexcept = 0;
+    // As Transport::listens_unnamed().
+    [[nodiscard]] virtual std::uint64_t listens_unnamed() const noexcept { return 0; }
     // Nothing is sent or received any more; also after a failed open().
     virtual void close() noexcept = 0;
 

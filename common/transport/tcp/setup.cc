@@ -2,12 +2,14 @@
 // Copyright (c) 2026 the Linnet authors
 // TcpTransport: what is decided before the first link: descriptors, interfaces, port, congestion control.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "sys/error.h"
 #include "sys/process.h"
 #include "transport/name_inet.h"
 #include "transport/tcp/tcp_transport.h"
+#include "wire/hello.h"
 
 namespace linnet::tcp {
 
@@ -75,15 +77,19 @@ void TcpTransport::listen_unnamed(std::uint16_t port)
         if (s.fd.valid()) {   // else somebody is there already, or the family is not
             listens_at_[listener_count_] = at;
             listeners_[listener_count_++] = std::move(s.fd);
+            return 0;
         }
+        return s.error != 0 ? s.error : EMFILE;
     };
-    listen(InetAddress::parse("127.0.0.1").value());
-    listen(InetAddress::parse("::1").value());
+    unnamed_ = listen(InetAddress::parse("127.0.0.1").value()) == 0 ? wire::kAtLocalhostV4 : 0;
+    unnamed_ |= listen(InetAddress::parse("::1").value()) == 0 ? wire::kAtLocalhostV6 : 0;
+    bool others = false;   // an address that is just coming up cannot be had by anybody
     for (const AddressVerdict& v : own_.verdicts()) {
         if (!v.used && !v.excluded && v.address.scoped() && own_.uses(v.index)) {
-            listen(v.address);
+            others = listen(v.address) == EADDRINUSE || others;
         }
     }
+    unnamed_ |= others ? 0 : wire::kAtLinkLocal;
 }
 
 Status TcpTransport::listen_everywhere()

@@ -44,6 +44,7 @@ public:
     [[nodiscard]] Status open(TransportSink& sink, wire::EndpointName& name) noexcept override;
     [[nodiscard]] bool reaches(const wire::EndpointName& name) const noexcept override;
     [[nodiscard]] bool listens_at(const wire::EndpointName& contact) const noexcept override;
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept override { return unnamed_; }
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
@@ -150,6 +151,7 @@ private:
     std::array<InetAddress, kListenerTags> listens_at_;
     unsigned listener_count_{0};
     unsigned named_count_{0};
+    std::uint64_t unnamed_{0};               // bits of a hello's features, of the other listeners
     unsigned given_port_{0};   // by a transport opened before, in the name, which has room for one; 0: none
     TcpSocketOptions socket_options_;
     OwnAddresses own_;

@@ -7,6 +7,7 @@
 #include "sys/error.h"
 #include "transport/name_inet.h"
 #include "transport/udp/udp_port.h"
+#include "wire/hello.h"
 
 namespace linnet::udp {
 
@@ -55,6 +56,8 @@ int UdpPort::bind_family(std::span<AddressVerdict* const> where, bool v4, unsign
             at = ++count == 1 ? v->address : v4 ? InetAddress::v4({}) : InetAddress::v6({});
         }
     }
+    const std::uint64_t bits = v4 ? wire::kAtLocalhostV4 : wire::kAtLocalhostV6 | wire::kAtLinkLocal;
+    unnamed_ = count > 1 ? unnamed_ | bits : unnamed_ & ~bits;
     if (count == 0) {
         return 0;
     }
@@ -183,6 +186,7 @@ Status UdpPort::open(wire::EndpointName& name)
 // The buffers stay: somebody up the stack may be looking at a frame.
 void UdpPort::close() noexcept
 {
+    unnamed_ = 0;
     for (Channel& ch : channels_) {
         for (Socket& s : ch.sockets) {
             if (s.fd.valid()) {

@@ -41,6 +41,7 @@ public:
     [[nodiscard]] Status open(wire::EndpointName& name) override;
     [[nodiscard]] unsigned channels() const noexcept override { return frames::kChannels; }
     [[nodiscard]] frames::PortLimits limits(unsigned channel) const noexcept override;
+    [[nodiscard]] std::uint64_t listens_unnamed() const noexcept override { return unnamed_; }
     void close() noexcept override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
@@ -154,6 +155,7 @@ private:
     EpollSet epoll_;
     std::size_t frame_bytes_{1472};
     std::uint16_t port_{0};
+    std::uint64_t unnamed_{0};   // bits of a hello's features
 
     frames::PathTable paths_;
     std::array<Channel, frames::kChannels> channels_;

@@ -440,6 +440,45 @@ TEST_F(Networks, ProcessesAtDifferentLoopbackAddressesWithOnePortAreDifferentPee
     }
 }
 
+// Of two processes with one port, one at loopback alone and one not there: by choice, or because it came later.
+TEST_F(Networks, ProcessThatIsNotAtLoopbackIsNotTheOneThatIsThereWithItsPort)
+{
+    two_networks_and_one();
+    const auto with_port = [](const char* port, const char* include) {
+        return std::vector<linnet_setting_t>{{"net_include", include}, {"tcp_port_min", port}, {"tcp_port_max", port}, {"transports", "tcp"}};
+    };
+    const std::array<std::pair<const char*, const char*>, 2> others{{{"28171", "10.71.2.1"}, {"28172", ""}}};
+    for (const auto& [port, include] : others) {
+        Node& there = node(0, with_port(port, "127.0.0.1"));
+        Node& elsewhere = node(0, with_port(port, include));
+        ASSERT_EQ(port_of(there), port_of(elsewhere));
+        for (const bool early : {true, false}) {   // it has called already when somebody is told of the other
+            Node& z = node(0, {{"tcp_port_min", "28173"}, {"tcp_port_max", "28189"}, {"transports", "tcp"}});
+            const auto call = [&] {
+                const char out = 1;
+                char in = 0;
+                Op send;
+                Op recv;
+                enter(0);
+                EXPECT_EQ(linnet_peer_add_address(elsewhere.endpoint->context(), "127.0.0.1", std::to_string(port_of(z)).c_str(), &elsewhere.peer), LINNET_OK);
+                EXPECT_EQ(z.endpoint->recv(recv, LINNET_PEER_ANY, 7, contiguous(&in, 1)), LINNET_IN_PROGRESS);
+                EXPECT_GE(elsewhere.endpoint->send(send, elsewhere.peer, 7, contiguous(&out, 1)), 0);
+                EXPECT_TRUE(until([&] { return send.complete() && recv.complete(); }));
+            };
+            if (early) {
+                call();
+            }
+            enter(0);
+            ASSERT_EQ(linnet_peer_add_address(z.endpoint->context(), "127.0.0.1", port, &z.peer), LINNET_OK);
+            if (!early) {
+                call();
+            }
+            SCOPED_TRACE(std::string{include} + (early ? ", called before" : ", calls after"));
+            one_byte(z, there);
+        }
+    }
+}
+
 // A link-local address is one host's on each link: that it is ours on another one does not make it ours.
 TEST_F(Networks, OwnLinkLocalAddressOnAnotherLinkIsSomebodyElse)
 {

@@ -46,7 +46,7 @@ protected:
         ours.role = LinkRole::kLane;
         ours.opener_nonce.fill(0x11);
         ours.epoch = {5, opener.endpoint_id.get()};
-        hello_bytes = write_hello(ours, acceptor, opener, 41, hello);
+        hello_bytes = write_hello(ours, acceptor, opener, 41, 0, hello);
     }
     std::span<const std::byte> sent() const { return std::span{hello}.first(hello_bytes); }
     Status read(std::span<const std::byte> in, bool allow_by_address = true)
@@ -88,6 +88,16 @@ TEST_F(Handshake, CarriesNamesNumbersAndEpochBothWays)
     EXPECT_EQ(check_confirm(theirs, std::span{confirm}.first(m)), Status::kOk);
     ++theirs.epoch.number;
     EXPECT_EQ(check_confirm(theirs, std::span{confirm}.first(m)), Status::kProtocol);
+}
+
+TEST_F(Handshake, CarriesTheFeaturesOfTheOpener)
+{
+    Attempt theirs;
+    EXPECT_EQ(read_hello(theirs, acceptor, false, sent(), reason)->features, 0u);
+    hello_bytes = write_hello(ours, acceptor, opener, 41, 0x123456789a, hello);
+    const auto seen = read_hello(theirs, acceptor, false, sent(), reason);
+    ASSERT_TRUE(seen.ok());
+    EXPECT_EQ(seen->features, 0x123456789au);
 }
 
 // A change of these bytes is a change of the protocol: docs/wire-protocol.md and the version must change with them.
@@ -133,7 +143,7 @@ TEST_F(Handshake, RefusesOpenersWithoutProofWhenAskedTo)
     wire::EndpointName address = acceptor;
     address.endpoint_id.set(0);
     address.secret = {};
-    hello_bytes = write_hello(ours, address, opener, 0, hello);
+    hello_bytes = write_hello(ours, address, opener, 0, 0, hello);
     EXPECT_EQ(read(sent(), true), Status::kOk);
     EXPECT_EQ(read(sent(), false), Status::kRefused);
     EXPECT_EQ(reason, wire::RejectReason::kProof);
@@ -144,7 +154,7 @@ TEST_F(Handshake, GivesAnAddressNoSecret)
     wire::EndpointName address = acceptor;
     address.endpoint_id.set(0);
     address.secret = {};
-    hello_bytes = write_hello(ours, address, opener, 0, hello);
+    hello_bytes = write_hello(ours, address, opener, 0, 0, hello);
     EXPECT_EQ(hex(sent()).find("07070707"), std::string::npos);
 }
 
@@ -179,7 +189,7 @@ TEST_F(Handshake, RefusesTruncatedAndRandomPackets)
 
 TEST_F(Handshake, RefusesAnOpenerThatClaimsToBeUs)
 {
-    hello_bytes = write_hello(ours, acceptor, acceptor, 0, hello);
+    hello_bytes = write_hello(ours, acceptor, acceptor, 0, 0, hello);
     EXPECT_EQ(read(sent()), Status::kRefused);
     EXPECT_EQ(reason, wire::RejectReason::kName);
 }

@@ -332,12 +332,17 @@ TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
         const char* from;
         std::uint32_t from_scope;
         bool meant;
+        std::uint64_t unnamed{~std::uint64_t{0}};   // where it says that it listens
     };
     const Case cases[]{
         {"127.0.0.1", 0, "127.0.0.1", 0, true},  {"127.0.0.1", 0, "127.0.0.7", 0, true}, {"::1", 0, "::1", 0, true},
         {"127.0.0.1", 0, "10.7.0.1", 0, true},   {"127.0.0.1", 0, "10.7.0.9", 0, false}, {"127.0.0.1", 0, "", 0, false},
         {"fe80::5", 31, "fe80::5", 31, true},    {"fe80::5", 0, "fe80::5", 31, true},    {"fe80::5", 31, "fe80::5", 32, false},
         {"fe80::5", 31, "fe80::6", 31, false},
+        {"127.0.0.2", 0, "127.0.0.2", 0, false},   // which its name would tell
+        {"127.0.0.1", 0, "127.0.0.1", 0, false, ~wire::kAtLocalhostV4},
+        {"::1", 0, "::1", 0, false, ~wire::kAtLocalhostV6},
+        {"fe80::5", 31, "fe80::5", 31, false, ~wire::kAtLinkLocal},
     };
     const auto address = [](const char* text) { return name_address(*InetAddress::parse(text)); };
     wire::EndpointName self = a->name();
@@ -356,6 +361,7 @@ TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
         other.layer.set_self(name);
         other.transport.calls_from = InetAddress::parse(c.from).value_or(InetAddress{});
         other.transport.calls_from.set_scope(c.from_scope);
+        other.transport.unnamed = c.unnamed;
         wire::EndpointName given;
         given.port.set(next);
         ASSERT_TRUE(wire::add_address(given, address(c.told)));
@@ -428,7 +434,7 @@ TEST_F(SessionLayerTest, ReplayedHelloIsRefusedCountedAndHarmless)
     attempt.opener_nonce.fill(3);
     attempt.epoch = {1, 1};
     std::array<std::byte, kMaxHelloBytes> hello;
-    const std::size_t n = write_hello(attempt, b->name(), ghost, 0, hello);
+    const std::size_t n = write_hello(attempt, b->name(), ghost, 0, 0, hello);
     connect();   // the link of epoch 1
     testing::SimTransport stranger{world.net, 1099};
     unsigned said = 0;
@@ -458,7 +464,7 @@ TEST_F(SessionLayerTest, HelloWithoutConfirmBlocksNobodyForLong)
     attempt.opener_nonce.fill(3);
     attempt.epoch = {1000, 1};
     std::array<std::byte, kMaxHelloBytes> hello;
-    const std::size_t n = write_hello(attempt, b->name(), a->name(), 0, hello);
+    const std::size_t n = write_hello(attempt, b->name(), a->name(), 0, 0, hello);
     testing::SimTransport stranger{world.net, 1099};
     stranger.stranger(1002, std::span{hello}.first(n));
     ASSERT_TRUE(world.run_until([&] {
