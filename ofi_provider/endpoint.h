@@ -180,15 +180,18 @@ private:
     static void on_received(linnet_request_t* request, void* arg) noexcept;
     // multi_recv.cc
     [[nodiscard]] bool must_wait(const RecvOperation& op) const noexcept;
+    [[nodiscard]] bool blocked(const RecvOperation& op) const noexcept;
     void hold(RecvOperation& op, const Bytes& bytes) noexcept;
     ssize_t post_multi(RecvOperation& op) noexcept;
+    void use_multi(RecvOperation& op) noexcept;
     linnet_status_t run_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void end_multi(RecvOperation& op) noexcept;
+    void leave_multis(const RecvOperation& op) noexcept;
     void start_held() noexcept;
     // peek.cc
     ssize_t peek(const RecvCall& call, linnet_peer_t peer) noexcept;
     int claim(void* context, const linnet_match_t& match, linnet_status_t& status, linnet_result_t& result);
-    ssize_t receive_claimed(const RecvCall& call);
+    ssize_t receive_claimed(const RecvCall& call) noexcept;
     void report_peek(const RecvCall& call, linnet_status_t status, const linnet_result_t& result) noexcept;
     void drop(linnet_message_t* message) noexcept;
 
@@ -238,8 +241,8 @@ private:
 
     Lock posted_lock_;
     RecvOperation* posted_{nullptr};           // these are guarded by it: the oldest of a ring of posted receives
-    std::vector<RecvOperation*> multis_;       // multi-receive buffers in use
-    std::vector<RecvOperation*> held_;         // receives behind them, in order
+    RecvOperation* multis_{nullptr};           // multi-receive buffers in use
+    RecvOperation* held_{nullptr};             // receives behind them: the oldest of a ring
     std::mutex claims_lock_;
     std::unordered_map<void*, Claim> claims_;  // guarded by claims_lock_, by context
 };

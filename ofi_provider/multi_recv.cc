@@ -4,7 +4,8 @@
 //
 // A buffer is posted to the core for one message at a time, for what is left of it, and again when that message has come. Messages that
 // arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the same messages, waits here until the
-// buffer is released: receives match in the order of posting. All under posted_lock_.
+// buffer is released: receives match in the order of posting. All under posted_lock_. What waits is linked through
+// itself: nothing here can fail for want of memory.
 #include <algorithm>
 
 #include "cq.h"
@@ -20,25 +21,54 @@ bool overlap(const RecvOperation& a, const RecvOperation& b) noexcept
 bool ended_well(linnet_status_t s) noexcept { return s == LINNET_OK || s == LINNET_ERR_TRUNCATED; }
 }   // namespace
 
-bool Endpoint::must_wait(const RecvOperation& op) const noexcept
+// By buffers in use, and by what waits: before it, if it waits, too.
+bool Endpoint::blocked(const RecvOperation& op) const noexcept
 {
-    const auto in_the_way = [&](const RecvOperation* other) { return overlap(*other, op); };
-    return op.kind == FI_MSG && (std::any_of(multis_.begin(), multis_.end(), in_the_way) || std::any_of(held_.begin(), held_.end(), in_the_way));
+    for (const RecvOperation* other = multis_; other != nullptr; other = other->next_multi) {
+        if (overlap(*other, op)) {
+            return true;
+        }
+    }
+    for (const RecvOperation* other = held_; other != nullptr && other != &op; other = next_in(held_, *other)) {
+        if (overlap(*other, op)) {
+            return true;
+        }
+    }
+    return false;
 }
+
+bool Endpoint::must_wait(const RecvOperation& op) const noexcept { return op.kind == FI_MSG && blocked(op); }
 
 void Endpoint::hold(RecvOperation& op, const Bytes& bytes) noexcept
 {
     std::copy_n(bytes.iov, bytes.count, op.iov.begin());
     op.request.result.length = bytes.count;   // until it starts, nobody else uses the request
-    held_.push_back(&op);
+    link(held_, op);
+}
+
+void Endpoint::leave_multis(const RecvOperation& op) noexcept
+{
+    RecvOperation** at = &multis_;
+    while (*at != nullptr && *at != &op) {
+        at = &(*at)->next_multi;
+    }
+    if (*at != nullptr) {
+        *at = op.next_multi;
+    }
 }
 
 ssize_t Endpoint::post_multi(RecvOperation& op) noexcept
 {
-    multis_.push_back(&op);
-    static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
+    use_multi(op);
     start_held();
     return FI_SUCCESS;
+}
+
+void Endpoint::use_multi(RecvOperation& op) noexcept
+{
+    op.next_multi = multis_;
+    multis_ = &op;
+    static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
 }
 
 // `status` of the receive that ended, or in progress for the first. Goes on until a message is awaited or the buffer released (then not in progress).
@@ -55,7 +85,7 @@ linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) n
             report_receive(op, result, released ? FI_MULTI_RECV : 0);
             op.used += taken;
             if (released) {
-                multis_.erase(std::remove(multis_.begin(), multis_.end(), &op), multis_.end());
+                leave_multis(op);
                 receives_.release(op);
                 return status;
             }
@@ -81,20 +111,18 @@ void Endpoint::end_multi(RecvOperation& op) noexcept
 // After a buffer is gone: those behind it, in order, that nothing is in the way of any more.
 void Endpoint::start_held() noexcept
 {
-    std::size_t i = 0;
-    while (i < held_.size()) {
-        RecvOperation& op = *held_[i];
-        const auto in_the_way = [&](const RecvOperation* other) { return overlap(*other, op); };
-        const auto end = held_.begin() + static_cast<std::ptrdiff_t>(i);
-        if (std::any_of(multis_.begin(), multis_.end(), in_the_way) || std::any_of(held_.begin(), end, in_the_way)) {
-            ++i;
+    RecvOperation* at = held_;
+    while (at != nullptr) {
+        RecvOperation& op = *at;
+        if (blocked(op)) {
+            at = next_in(held_, op);
             continue;
         }
-        held_.erase(end);
+        RecvOperation* const after = next_in(held_, op);
+        unlink(held_, op);
         if (op.multi) {
-            multis_.push_back(&op);
-            static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
-            i = 0;   // it may be gone already
+            use_multi(op);
+            at = held_;   // it may be gone already
         } else {
             const std::array<iovec, kIovMax> iov = op.iov;
             const linnet_status_t status = start(op, Bytes{iov.data(), static_cast<std::size_t>(op.request.result.length)});
@@ -102,6 +130,7 @@ void Endpoint::start_held() noexcept
                 op.request.result.status = status;
                 end_receive(op);
             }
+            at = after;
         }
     }
 }

@@ -116,8 +116,9 @@ struct SendOperation : Operation {
 };
 
 struct RecvOperation : Operation {
-    RecvOperation* next;       // in the pool; in the list of its endpoint
+    RecvOperation* next;       // in the pool; in one of the rings of its endpoint
     RecvOperation* previous;
+    RecvOperation* next_multi; // of a multi-receive buffer: in the list of those in use
     linnet_peer_t peer;        // LINNET_PEER_ANY
     std::uint64_t tag;
     std::uint64_t ignore;
@@ -158,6 +159,8 @@ inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
         ring = op.next;
     }
 }
+
+[[nodiscard]] inline RecvOperation* next_in(const RecvOperation* ring, const RecvOperation& op) noexcept { return op.next == ring ? nullptr : op.next; }
 
 template <class T>
 class OperationPool {

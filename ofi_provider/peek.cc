@@ -91,23 +91,22 @@ int Endpoint::claim(void* context, const linnet_match_t& match, linnet_status_t&
     return FI_SUCCESS;
 }
 
-ssize_t Endpoint::receive_claimed(const RecvCall& call)
+ssize_t Endpoint::receive_claimed(const RecvCall& call) noexcept
 {
+    RecvOperation* const op = receives_.acquire();   // before the claim is given up: to keep it again may take memory
+    if (op == nullptr) {
+        return -FI_EAGAIN;
+    }
     Claim claim{};
     {
         const std::lock_guard guard{claims_lock_};
         const auto at = claims_.find(call.context);
         if (at == claims_.end()) {
+            receives_.release(*op);
             return -FI_EINVAL;
         }
         claim = at->second;
         claims_.erase(at);
-    }
-    RecvOperation* const op = receives_.acquire();
-    if (op == nullptr) {
-        const std::lock_guard guard{claims_lock_};
-        claims_.emplace(call.context, claim);
-        return -FI_EAGAIN;
     }
     op->endpoint = this;
     op->context = call.context;

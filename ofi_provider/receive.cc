@@ -37,7 +37,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         return -FI_EINVAL;
     }
     if (call.kind == FI_TAGGED && (call.flags & FI_CLAIM) != 0) {
-        return guarded([&] { return receive_claimed(call); });
+        return receive_claimed(call);
     }
     if (discards) {   // of what?
         return -FI_EINVAL;
@@ -62,7 +62,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         receives_.release(*op);
         return -FI_EINVAL;
     }
-    return guarded([&] { return post(*op, call.bytes); });
+    return post(*op, call.bytes);
 }
 
 // ---- the ring of posted receives, by which fi_cancel() finds them; under posted_lock_ ----
@@ -73,7 +73,7 @@ ssize_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
     linnet_status_t status = LINNET_IN_PROGRESS;
     {
         const std::lock_guard guard{posted_lock_};
-        if (op.multi || !multis_.empty()) {
+        if (op.multi || multis_ != nullptr) {
             if (must_wait(op)) {
                 hold(op, bytes);
                 return FI_SUCCESS;
@@ -188,16 +188,19 @@ ssize_t Endpoint::cancel(void* context) noexcept
             if (at->context == context && linnet_cancel(source_.context(), &at->request) == LINNET_OK) {
                 found = at;
             }
-            at = at->next == posted_ ? nullptr : at->next;
+            at = next_in(posted_, *at);
         }
         if (found != nullptr) {
             unlink(posted_, *found);
-            multis_.erase(std::remove(multis_.begin(), multis_.end(), found), multis_.end());
+            leave_multis(*found);
         } else {
-            const auto held = std::find_if(held_.begin(), held_.end(), [&](const RecvOperation* op) { return op->context == context; });
-            if (held != held_.end()) {
-                found = *held;
-                held_.erase(held);
+            RecvOperation* held = held_;
+            while (held != nullptr && held->context != context) {
+                held = next_in(held_, *held);
+            }
+            if (held != nullptr) {
+                found = held;
+                unlink(held_, *held);
             }
         }
         if (found != nullptr) {

@@ -2,9 +2,11 @@
 // Copyright (c) 2026 the Linnet authors
 // The provider where memory is short: an error that says so, after which everything is as before.
 #include <rdma/fi_rma.h>
+#include <sys/uio.h>
 
 #include <array>
 #include <cstdlib>
+#include <string>
 
 #include "integration/ofi/node.h"
 #include "support/heap.h"
@@ -26,6 +28,8 @@ int with_memory_for(std::size_t allocations, const std::function<int()>& call)
     testing::t_allocations_left = testing::kNever;
     return result;
 }
+
+iovec piece_of(auto& buffer) { return {buffer.data(), buffer.size()}; }
 
 // Queues and counters are told of the endpoint once, however often it was tried: when it is closed they know nothing of it.
 void enable_when_there_is_memory_again(const Options& options)
@@ -72,6 +76,46 @@ TEST(LinnetMemory, EndpointIsEnabledWhenThereIsMemoryAgain)
 TEST(LinnetMemory, EndpointWithCountersIsEnabledWhenThereIsMemoryAgain)
 {
     alone([] { enable_when_there_is_memory_again({.caps = FI_TAGGED | FI_MSG | FI_RMA, .wait = FI_WAIT_FD, .counters = true, .rma_counters = true}); });
+}
+
+// What waits behind a buffer of several messages costs nothing: receives, and other such buffers.
+TEST(LinnetMemory, ReceivesBehindABufferNeedNone)
+{
+    alone([] {
+        Node n{{.caps = FI_MSG | FI_MULTI_RECV}};
+        n.peer = n.insert(n.name());
+        std::size_t least = 4;
+        ASSERT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
+        std::array<std::array<char, 4>, 5> in{};
+        const std::array<bool, 5> multi{true, false, true, true, false};
+        std::array<fi_context2, 5> contexts{};
+        const auto post = [&](std::size_t i) {
+            const iovec iov = piece_of(in[i]);
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = FI_ADDR_UNSPEC;
+            m.context = &contexts[i];
+            return static_cast<int>(fi_recvmsg(n.ep, &m, FI_COMPLETION | (multi[i] ? FI_MULTI_RECV : 0)));
+        };
+        ASSERT_EQ(post(0), 0);   // the first one fills the pool
+        for (std::size_t i = 1; i < in.size(); ++i) {
+            EXPECT_EQ(with_memory_for(0, [&] { return post(i); }), 0) << i;
+        }
+        ASSERT_EQ(fi_cancel(&n.ep->fid, &contexts[3]), 0);
+        EXPECT_EQ(n.next_error(n.rx).op_context, &contexts[3]);
+        const std::string words = "one two thr fou ";
+        for (std::size_t i = 0; i < 4; ++i) {
+            n.post([&] { return fi_inject(n.ep, words.data() + 4 * i, 4, n.peer); });
+        }
+        for (const std::size_t i : {0u, 1u, 2u, 4u}) {
+            const fi_cq_tagged_entry e = n.next(n.rx);
+            EXPECT_EQ(e.op_context, &contexts[i]);
+            EXPECT_EQ(e.len, 4u);
+            EXPECT_EQ((e.flags & FI_MULTI_RECV) != 0, multi[i]);
+        }
+        EXPECT_EQ(std::string(in[4].data(), 4), "fou ");
+    });
 }
 
 }   // namespace
