@@ -180,6 +180,13 @@ def find_tool(variable, *names):
     return None
 
 
+def component_folder():
+    """Where Open MPI has its own components."""
+    info = shutil.which("ompi_info") or "ompi_info"
+    text = subprocess.run([info, "--parsable", "--path", "pkglibdir"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"^path:pkglibdir:(.*)$", text, re.MULTILINE).group(1)
+
+
 def compile_programs(build, mpicc):
     build.mkdir(parents=True, exist_ok=True)
     headers = max(header.stat().st_mtime for header in (HERE / "mpi").glob("*.h"))
@@ -197,15 +204,12 @@ def transport_options(case, args):
         settings = [f"FI_PROVIDER={args.provider}", *([f"FI_PROVIDER_PATH={args.provider_dir.resolve()}"] if args.provider_dir else []),
                     *([f"MPI_CHECK_TOP={args.top}"] if args.top and args.provider == "linnet" else []),
                     *([f"FI_LINNET_TRANSPORTS={args.transports}"] if args.transports else [])]
-        return ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", args.provider,
+        return ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "opal_common_ofi_provider_include", args.provider,
                 *(word for setting in settings for word in ("-x", setting))]
     options = ["--mca", "pml", "cm", "--mca", "mtl", "linnet"] if case.chosen else []
     options += ["--mca", "mtl_linnet_transports", args.transports] if args.transports else []
     if args.plugin_dir:
-        info = shutil.which("ompi_info") or "ompi_info"
-        text = subprocess.run([info, "--parsable", "--path", "pkglibdir"], capture_output=True, text=True, check=True).stdout
-        system = re.search(r"^path:pkglibdir:(.*)$", text, re.MULTILINE).group(1)
-        options += ["--mca", "mca_base_component_path", f"{args.plugin_dir.resolve()}:{system}"]
+        options += ["--mca", "mca_base_component_path", f"{args.plugin_dir.resolve()}:{component_folder()}"]
     return options
 
 

@@ -7,10 +7,13 @@ dist_check_SCRIPTS += mpich/mpich_suite.sh mpich/mpich_provider.sh
 job_folders += mpich/logs mpich/programs
 EXTRA_DIST += \
     mpich/differences \
+    mpich/differences-btl \
     mpich/differences-mpich \
     mpich/differences-ofi \
     mpich/launchers.py \
     mpich/results/between-hosts.tsv \
+    mpich/results/btl-between-hosts.tsv \
+    mpich/results/btl-within-a-host.tsv \
     mpich/results/mpich-between-hosts.tsv \
     mpich/results/mpich-within-a-host.tsv \
     mpich/results/ofi-between-hosts.tsv \

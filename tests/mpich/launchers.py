@@ -16,7 +16,7 @@ BUILD_MPICH = TESTS.parent / "mpich_netmod" / "build-mpich"
 sys.path[:0] = [str(TESTS / "integration"), str(TESTS / "lab")]
 import run_mpi  # noqa: E402
 from linnet_lab import state  # noqa: E402
-from suite import Unavailable  # noqa: E402
+from suite import Unavailable, cache_folder  # noqa: E402
 
 # One-sided operations over messages, over either stack. Open MPI's own shared memory (osc sm) carries only the windows that no other component can make.
 ONE_SIDED = ["rma", "threads/rma", "errors/rma"]
@@ -24,10 +24,25 @@ SHARED = re.compile(r"shared|fence_shm|win_info|win_large_shm|win_zero")
 # A child needs a free slot.
 SPAWN = ["spawn", "threads/spawn", "errors/spawn"]
 SLOTS = 32
+REFUSED = b"ofi_rxm\0"   # what btl ofi of 4.1 looks for in the name of a provider, to refuse it
+
+
+def willing_btl():
+    """The component path with an Open MPI's btl ofi first that does not refuse the provider that Linnet is compared with: its own file, but for that name."""
+    installed = pathlib.Path(run_mpi.component_folder(), "mca_btl_ofi.so")
+    if not installed.exists():
+        raise Unavailable("this Open MPI has no btl ofi")
+    copy = cache_folder() / "willing-btl" / installed.name
+    code = installed.read_bytes().replace(REFUSED, b"no_such\0")
+    if not copy.exists() or copy.read_bytes() != code:
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(code)
+    return f"{copy.parent}:{installed.parent}"
 
 
 class OpenMpi:
-    """Over Linnet's component, or, with a provider alone, over Open MPI's own mtl ofi and that; then also by mtl ofi over another provider."""
+    """Over Linnet's component, or, with a provider alone, over Open MPI's own mtl ofi and that; then also by mtl ofi over another provider. With btl_ofi these two
+    have one-sided operations that are one-sided, by osc rdma."""
 
     def __init__(self, args):
         args.mpirun = run_mpi.find_tool("OMPI_MPIRUN", "mpirun.openmpi", "mpirun")
@@ -36,12 +51,16 @@ class OpenMpi:
             raise Unavailable("there is no Open MPI")
         self.args = args
         self.stacks = ("ob1", args.other, "linnet") if args.provider_dir else ("ob1", "linnet")
-        self.differences = "differences-ofi" if args.provider_dir else "differences"
+        self.willing_btl = willing_btl() if args.btl_ofi else ""
+        self.differences = "differences-btl" if args.btl_ofi else "differences-ofi" if args.provider_dir else "differences"
 
     def command(self, entry, program, stack):
         options = [word for pair in entry.environment for word in ("-x", pair)]
         if entry.folder in ONE_SIDED:
-            options += ["--mca", "osc", "pt2pt,sm" if SHARED.search(entry.program) else "pt2pt"]
+            by_btl = self.args.btl_ofi and stack != "ob1"
+            options += ["--mca", "btl", "ofi,self"] if by_btl else []
+            options += ["--mca", "mca_base_component_path", self.willing_btl] if by_btl and stack != "linnet" else []
+            options += ["--mca", "osc", ("rdma" if by_btl else "pt2pt") + (",sm" if SHARED.search(entry.program) else "")]
         lab = self.args.lab if entry.ranks > 1 or entry.folder in SPAWN else ""
         if entry.folder in SPAWN and not lab:
             options += ["--host", f"localhost:{SLOTS}"]

@@ -3,7 +3,7 @@
 # Copyright (c) 2026 the Linnet authors
 # The MPICH test suite over the installed component, between two hosts of a lab. Part of `make installcheck`; needs root.
 # LINNET_TEST_MPICH: what to run: --quick (the default), nothing for the default folders, or folders; none: not at all; all: every entry of every list, and
-# within this host, too, and both by mtl ofi, which takes hours.
+# within this host, too, both by mtl ofi, and what is one-sided by btl ofi, which takes hours.
 name=mpich$$
 . "${top_srcdir:?}/tests/support/job_suite.sh"
 need_component
@@ -28,5 +28,8 @@ suite between-hosts --lab "$name"
 if [ "$what" = all ] && has_mtl_ofi; then
     suite ofi-between-hosts --provider-dir "${LINNET_TEST_OFI_DIR:?}" --label "mtl ofi" --lab "$name"
     suite ofi-within-a-host --provider-dir "$LINNET_TEST_OFI_DIR" --label "mtl ofi"
+    what=   # one-sided operations, by btl ofi
+    suite btl-between-hosts --provider-dir "$LINNET_TEST_OFI_DIR" --btl-ofi --label "btl ofi" --lab "$name"
+    suite btl-within-a-host --provider-dir "$LINNET_TEST_OFI_DIR" --btl-ofi --label "btl ofi"
 fi
 exit $failed

@@ -4,8 +4,8 @@
 # Runs the MPICH test suite over Linnet and over another stack, and compares.
 """What counts is the difference: an entry that passes over the other stack must pass over Linnet. With Open MPI that is pml ob1 (TCP), with MPICH
 (--mpich) another provider of libfabric. Open MPI's own mtl ofi (--provider-dir alone) is compared with ob1, and where it fails, with itself over
-another provider, which shows faults that are its own. The files `differences`, `differences-ofi` and `differences-mpich` list those that do not pass and
-say why; they may only shrink. Entries that do not compile or do not pass over another stack either are shown, and prove nothing.
+another provider, which shows faults that are its own. The files `differences`, `differences-ofi`, `differences-btl` and `differences-mpich` list those that do
+not pass and say why; they may only shrink. Entries that do not compile or do not pass over another stack either are shown, and prove nothing.
 Exit status: 0 as listed, 1 a difference that is not listed or no longer there, 2 wrong use, 77 nothing could be run here."""
 
 import argparse
@@ -225,6 +225,8 @@ def parse(argv):
                         help="with the MPICH installed there, which sends through libfabric, instead of Open MPI; auto: what mpich_netmod/build-mpich has built")
     parser.add_argument("--provider-dir", type=pathlib.Path, help="folder of liblinnet-fi.so; without --mpich: Open MPI's own mtl ofi over it, instead of Linnet's component")
     parser.add_argument("--other", default="tcp;ofi_rxm", metavar="PROVIDER", help="with --mpich or --provider-dir: the provider to compare with (default: tcp;ofi_rxm)")
+    parser.add_argument("--btl-ofi", action="store_true", help="with --provider-dir: one-sided operations by Open MPI's osc rdma over its btl ofi (default folders: "
+                        f"{' '.join(launchers.ONE_SIDED)})")
     parser.add_argument("--plugin-dir", type=pathlib.Path, help="folder of mca_mtl_linnet.so, when it is not installed")
     parser.add_argument("--lab", metavar="NAME", help="across the hosts of this lab (tests/lab), ranks in turn; default: within this host")
     parser.add_argument("--hosts", type=int, default=2, help="how many hosts the lab has (default: 2)")
@@ -244,6 +246,8 @@ def parse(argv):
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the entries whose name matches")
     parser.add_argument("--list", action="store_true", help="only list them")
     args = parser.parse_args(argv)
+    if args.btl_ofi and (args.mpich or not args.provider_dir):
+        parser.error("--btl-ofi needs --provider-dir, and no --mpich")
     if args.missing and not args.table:
         parser.error("--missing needs --table")
     args.logs = args.logs.resolve()
@@ -251,8 +255,14 @@ def parse(argv):
     return args
 
 
+def default_folders(args):
+    if args.quick:
+        return dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK)
+    return launchers.ONE_SIDED if args.btl_ofi else FOLDERS
+
+
 def chosen(args):
-    folders = args.suite.folders() if args.folders == ["all"] else args.folders or (dict.fromkeys(name.rsplit("/", 1)[0] for name in QUICK) if args.quick else FOLDERS)
+    folders = args.suite.folders() if args.folders == ["all"] else args.folders or default_folders(args)
     entries = [entry for folder in folders for entry in args.suite.entries(folder, args.datatypes) if re.search(args.select, entry.name)]
     if args.quick:
         first = {}

@@ -16,7 +16,8 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 OPEN_MPI = ["between-hosts", "within-a-host", "ofi-between-hosts", "ofi-within-a-host"]   # the same lists, so that all together name every entry
 MPICH = ["mpich-within-a-host", "mpich-between-hosts"]   # and what the lists have for MPICH only
 GENERATED = re.compile(r" -type=MPI_INT\b.* -seed=\d+ -testsize=\d+$")   # an entry of testlist.dtp, and none of testlist
-TABLES = [*OPEN_MPI, *MPICH]
+BTL = ["btl-between-hosts", "btl-within-a-host"]   # one-sided operations by osc rdma over btl ofi
+TABLES = [*OPEN_MPI, *BTL, *MPICH]
 NO_COMPILER = "does not compile"
 
 
@@ -73,7 +74,7 @@ class Table:
 def tables():
     compiles = ("do not compile", not_compiled)
     places = [("between hosts", "between-hosts"), ("within a host", "within-a-host")]
-    results, datatypes, ofi, mpich = [compiles], [compiles], [compiles], []
+    results, datatypes, ofi, btl, mpich = [compiles], [compiles], [compiles], [], []
     for title, table in places:
         both = [(f"{title}: pass", verdict(table, "pass", "better")), ("over neither", verdict(table, "neither"))]
         results += [*both, ("listed", verdict(table, "listed"))]
@@ -82,10 +83,13 @@ def tables():
         table = f"ofi-{place}"
         ofi += [(f"{title}: pass", verdict(table, "pass", "better")), ("nor over ob1", verdict(table, "neither")),
                 ("nor by mtl ofi over tcp;ofi_rxm", verdict(table, "host")), ("not run", not_run(table))]
+        table = f"btl-{place}"
+        btl += [(f"{title}: pass over Linnet", verdict(table, "pass", "better")), ("not by osc rdma over tcp;ofi_rxm either", verdict(table, "host")),
+                ("nor by osc pt2pt over ob1", verdict(table, "neither")), ("not run", verdict(table, "not run"))]
         table = f"mpich-{place}"
         mpich += [(f"{title}: pass over Linnet", verdict(table, "pass", "better")), ("pass over it only", verdict(table, "better")),
                   ("over neither", verdict(table, "neither")), ("not run", verdict(table, "not run"))]
-    return [Table(OPEN_MPI, plain, results), Table(OPEN_MPI, generated, datatypes), Table(OPEN_MPI, plain, ofi), Table(MPICH, plain, mpich)]
+    return [Table(OPEN_MPI, plain, results), Table(OPEN_MPI, generated, datatypes), Table(OPEN_MPI, plain, ofi), Table(BTL, plain, btl), Table(MPICH, plain, mpich)]
 
 
 def counted(text, results):
