@@ -116,9 +116,9 @@ private:
     std::atomic<bool> unrefuted_{false};   // with no yield since
 };
 
-// Had somebody the core in a slow yield? The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a sleep
-// would not bring it back. The kernel knows, for a system call on each side of the yield, which may cost as much as the yield itself. So it is asked for a while
-// behind a very slow yield; and when kTrust answers in a row were yes, one time in kOneIn, until one is no.
+// Had somebody the core in a slow yield? The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a
+// sleep would not bring it back. The kernel knows, for a system call on each side of the yield, which may cost as much as the yield itself. So it is asked for
+// a while behind a very slow yield; and when kTrust answers in a row were yes, one time in kOneIn, until one is no.
 //
 // Threads: any, relaxed: an answer that is lost in a race comes again.
 class YieldWatch {
