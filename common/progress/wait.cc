@@ -76,7 +76,7 @@ void ProgressEngine::give_way() noexcept
             yield_watch_.answered(somebody);
         }
         if (slow && now - before > robbed_) {
-            yield_watch_.watch_until(now + 2 * robbery_remembered_);   // until after what is remembered has passed
+            yield_watch_.watch_until(now, now + 2 * robbery_remembered_);   // until after what is remembered has passed
             if (watched && somebody) {
                 crowd_.robbed(now, now - before, robbery_remembered_);
             }

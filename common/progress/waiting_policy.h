@@ -118,7 +118,8 @@ private:
 
 // Had somebody the core in a slow yield? The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a
 // sleep would not bring it back. The kernel knows, for a system call on each side of the yield, which may cost as much as the yield itself. So it is asked for
-// a while behind a very slow yield; and when kTrust answers in a row were yes, one time in kOneIn, until one is no.
+// a while behind a very slow yield; and when kTrust answers in a row were yes, one time in kOneIn, until one is no. The next while begins without trust: who
+// had the core then says nothing about who has it now.
 //
 // Threads: any, relaxed: an answer that is lost in a race comes again.
 class YieldWatch {
@@ -126,7 +127,13 @@ public:
     static constexpr unsigned kTrust = 16;
     static constexpr unsigned kOneIn = 8;
 
-    void watch_until(Ticks then) noexcept { until_.store(then, std::memory_order_relaxed); }
+    void watch_until(Ticks now, Ticks then) noexcept
+    {
+        if (!on(now)) {
+            trust_.store(0, std::memory_order_relaxed);
+        }
+        until_.store(then, std::memory_order_relaxed);
+    }
     [[nodiscard]] bool on(Ticks now) const noexcept { return now < until_.load(std::memory_order_relaxed); }
     // While it is on, before a yield.
     [[nodiscard]] bool asks() noexcept

@@ -204,7 +204,7 @@ TEST(YieldWatch, AsksEachTimeUntilManyAnswersInARowWereYes)
 {
     YieldWatch watch;
     EXPECT_FALSE(watch.on(1));
-    watch.watch_until(100);
+    watch.watch_until(0, 100);
     EXPECT_TRUE(watch.on(99));
     EXPECT_FALSE(watch.on(100));
     for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
@@ -216,6 +216,23 @@ TEST(YieldWatch, AsksEachTimeUntilManyAnswersInARowWereYes)
         asked += watch.asks() ? 1u : 0u;
     }
     EXPECT_EQ(asked, 10u);
+}
+
+TEST(YieldWatch, TrustLastsAsLongAsItWatches)
+{
+    YieldWatch watch;
+    watch.watch_until(0, 100);
+    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
+        watch.answered(true);
+    }
+    watch.watch_until(99, 200);
+    EXPECT_TRUE(watch.asks());
+    EXPECT_FALSE(watch.asks());
+    watch.watch_until(200, 300);
+    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
+        EXPECT_TRUE(watch.asks()) << i;
+        watch.answered(true);
+    }
 }
 
 TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
