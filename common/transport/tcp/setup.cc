@@ -83,10 +83,11 @@ void TcpTransport::listen_unnamed(std::uint16_t port)
     };
     unnamed_ = listen(InetAddress::parse("127.0.0.1").value()) == 0 ? wire::kAtLocalhostV4 : 0;
     unnamed_ |= listen(InetAddress::parse("::1").value()) == 0 ? wire::kAtLocalhostV6 : 0;
-    bool others = false;   // an address that is just coming up cannot be had by anybody
+    bool others = false;
     for (const AddressVerdict& v : own_.verdicts()) {
         if (!v.used && !v.excluded && v.address.scoped() && own_.uses(v.index)) {
-            others = listen(v.address) == EADDRINUSE || others;
+            const int error = listen(v.address);
+            others = others || (error != 0 && error != EADDRNOTAVAIL);   // one that is just coming up cannot be had by anybody
         }
     }
     unnamed_ |= others ? 0 : wire::kAtLinkLocal;

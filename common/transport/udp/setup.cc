@@ -57,7 +57,7 @@ int UdpPort::bind_family(std::span<AddressVerdict* const> where, bool v4, unsign
         }
     }
     const std::uint64_t bits = v4 ? wire::kAtLocalhostV4 : wire::kAtLocalhostV6 | wire::kAtLinkLocal;
-    unnamed_ = count > 1 ? unnamed_ | bits : unnamed_ & ~bits;
+    unnamed_ &= ~bits;
     if (count == 0) {
         return 0;
     }
@@ -72,6 +72,7 @@ int UdpPort::bind_family(std::span<AddressVerdict* const> where, bool v4, unsign
         }
         channels_[i].sockets[v4 ? 0 : 1].fd = std::move(s.fd);
     }
+    unnamed_ |= count > 1 ? bits : 0;
     return 0;
 }
 
@@ -135,8 +136,9 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         return status_from_errno(error);
     }
     name.port.set(port_);
-    if (given != 0) {
-        return Status::kOk;   // whoever has that port has told the addresses at which it could be had
+    if (given != 0) {   // TCP has told the addresses at which the port could be had, and if it was told the port, where else it listens: it is called first
+        unnamed_ = settings_.integer(SettingId::kTcpPortMin) != 0 ? 0 : unnamed_;
+        return Status::kOk;
     }
     for (const AddressVerdict* v : where) {
         const wire::NameAddress a = name_address(v->address);

@@ -444,13 +444,19 @@ TEST_F(Networks, ProcessesAtDifferentLoopbackAddressesWithOnePortAreDifferentPee
 TEST_F(Networks, ProcessThatIsNotAtLoopbackIsNotTheOneThatIsThereWithItsPort)
 {
     two_networks_and_one();
-    const auto with_port = [](const char* port, const char* include) {
-        return std::vector<linnet_setting_t>{{"net_include", include}, {"tcp_port_min", port}, {"tcp_port_max", port}, {"transports", "tcp"}};
+    const auto with_port = [](const char* port, const char* include, const char* transports) {
+        return std::vector<linnet_setting_t>{{"net_include", include}, {"tcp_port_min", port}, {"tcp_port_max", port}, {"transports", transports}};
     };
-    const std::array<std::pair<const char*, const char*>, 2> others{{{"28171", "10.71.2.1"}, {"28172", ""}}};
-    for (const auto& [port, include] : others) {
-        Node& there = node(0, with_port(port, "127.0.0.1"));
-        Node& elsewhere = node(0, with_port(port, include));
+    struct Other {
+        const char* port;
+        const char* include;
+        const char* transports;
+    };
+    // The last one has that port at loopback over UDP, since it listens at two addresses.
+    const std::array<Other, 3> others{{{"28171", "10.71.2.1", "tcp"}, {"28172", "", "tcp"}, {"28170", "10.71.1.1,10.71.2.1", "auto"}}};
+    for (const auto& [port, include, transports] : others) {
+        Node& there = node(0, with_port(port, "127.0.0.1", "tcp"));
+        Node& elsewhere = node(0, with_port(port, include, transports));
         ASSERT_EQ(port_of(there), port_of(elsewhere));
         for (const bool early : {true, false}) {   // it has called already when somebody is told of the other
             Node& z = node(0, {{"tcp_port_min", "28173"}, {"tcp_port_max", "28189"}, {"transports", "tcp"}});
