@@ -159,7 +159,8 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
         for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
             Session* s = find(PeerId{i});
             MutexLock guard{s->lock};
-            const bool meant = by_name ? listens_at(s->contact_, address) : is_meant_by(address, s->name_, s->called_from_, s->listens_unnamed_);
+            const bool meant = by_name ? listens_at(s->contact_, address) && may_be_at(address, s->called_from_)
+                                       : is_meant_by(address, s->name_, s->called_from_, s->listens_unnamed_);
             if (meant && s->down_reason() == Status::kOk && s->endpoint_id() != self_.endpoint_id.get()) {
                 return s;
             }
@@ -195,8 +196,19 @@ bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::Endp
     if ((listens_unnamed & unnamed_bit(host)) == 0) {
         return false;
     }
-    const bool of_this_host = calls_from.loopback() || wire::NameAddresses{self_}.contains(name_address(calls_from));
-    return host.loopback() ? of_this_host : host.same_host(calls_from);
+    return host.loopback() ? of_this_host(calls_from) : host.same_host(calls_from);
+}
+
+// Who calls within a host does so from the address at which it calls.
+bool SessionLayer::of_this_host(const InetAddress& calls_from) const noexcept
+{
+    return calls_from.loopback() || wire::NameAddresses{self_}.contains(name_address(calls_from));
+}
+
+// A name that tells a loopback address, beside others, tells it to other hosts, too, where it means another process.
+bool SessionLayer::may_be_at(const wire::EndpointName& given, const InetAddress& calls_from) const noexcept
+{
+    return calls_from.family() == AF_UNSPEC || !inet_address(wire::NameAddresses{given}.front()).loopback() || of_this_host(calls_from);
 }
 
 Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason)
@@ -222,7 +234,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
             if (s->down_reason() != Status::kOk || s->name_.endpoint_id.get() != 0) {
                 continue;
             }
-            if (by_name ? listens_at(seen.opener, s->contact_) : is_meant_by(s->contact_, seen.opener, from, seen.features)) {
+            if (by_name ? listens_at(seen.opener, s->contact_) && may_be_at(s->contact_, from) : is_meant_by(s->contact_, seen.opener, from, seen.features)) {
                 s->called(from, seen.features);
                 s->name_ = seen.opener;
                 s->name_known_ = !seen.by_address;

@@ -222,6 +222,8 @@ private:
     [[nodiscard]] std::uint64_t listens_unnamed() const noexcept;   // bits of a hello's features
     [[nodiscard]] bool is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from,
                                    std::uint64_t listens_unnamed) const noexcept;
+    [[nodiscard]] bool of_this_host(const InetAddress& calls_from) const noexcept;
+    [[nodiscard]] bool may_be_at(const wire::EndpointName& given, const InetAddress& calls_from) const noexcept;
     [[nodiscard]] Result<Session*> session_of_opener(const HelloSeen& seen, const InetAddress& from, wire::RejectReason& reason);
     [[nodiscard]] bool identify(Session& s, const wire::EndpointName& who) noexcept LINNET_EXCLUDES(s.lock);
     void retry_later(LinkState& link, TimePoint at) noexcept;

@@ -116,7 +116,7 @@ inline constexpr std::size_t kMaxHelloBytes = 512;
 
 // Who says hello, as far as its transport knows. What it calls itself is in the hello.
 struct Caller {
-    InetAddress address{};        // whence it calls, with the interface of a link-local one; none where what arrives tells none (Ethernet, memory)
+    InetAddress address{};        // whence it calls, with the interface of a link-local one; none where what arrives tells none (Ethernet)
     std::string_view alias{};     // for people, where there is no address, or more to say: "process 812 of this host"; lives for the call
 
     [[nodiscard]] std::string text() const { return alias.empty() ? address.text() : std::string{alias}; }

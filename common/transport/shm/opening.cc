@@ -362,7 +362,9 @@ void ShmTransport::hello_arrived(Link& link, std::span<const std::byte> packet) 
         from = "process " + std::to_string(link.process.pid()) + " of this host";
     } catch (const std::bad_alloc&) {
     }
-    const HelloVerdict verdict = sink_->on_hello(id, packet.subspan(sizeof(HelloPrefix)), {{}, from}, reply);
+    // Abstract names are those of one network namespace: whoever found ours means by loopback addresses what we do.
+    const InetAddress here = InetAddress::v4({127, 0, 0, 1});
+    const HelloVerdict verdict = sink_->on_hello(id, packet.subspan(sizeof(HelloPrefix)), {here, from}, reply);
     if (link.id != id) {
         return;
     }

@@ -485,6 +485,20 @@ TEST_F(Networks, ProcessThatIsNotAtLoopbackIsNotTheOneThatIsThereWithItsPort)
     }
 }
 
+// Over shared memory no address says so.
+TEST_F(Networks, WhoCallsOverSharedMemoryIsTheOneThatLoopbackMeans)
+{
+    two_networks_and_one();
+    Node& x = node(0, {{"tcp_port_min", "28161"}, {"tcp_port_max", "28169"}, {"transports", "shm,tcp"}});
+    Node& z = node(0, {{"transports", "shm,tcp"}});
+    know(x, z);
+    one_byte(x, z);
+    enter(0);
+    ASSERT_EQ(linnet_peer_add_address(z.endpoint->context(), "127.0.0.1", std::to_string(port_of(x)).c_str(), &z.peer), LINNET_OK);
+    exchange(z, x);
+    EXPECT_EQ(z.endpoint->counter("tcp_tx_bytes"), 0u);
+}
+
 // A link-local address is one host's on each link: that it is ours on another one does not make it ours.
 TEST_F(Networks, OwnLinkLocalAddressOnAnotherLinkIsSomebodyElse)
 {

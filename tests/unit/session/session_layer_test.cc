@@ -323,7 +323,7 @@ TEST_F(SessionLayerTest, AnotherProcessAtAnAddressIsNotThePeerThatWasThere)
     EXPECT_EQ(c.peer_of(1) == nullptr ? 0 : c.peer_of(1)->received, 0u);
 }
 
-// Its name tells neither loopback nor link-local addresses: whom such a one means is known by whence the peer calls.
+// A name tells loopback and link-local addresses seldom: whom such a one means is known by whence the peer calls.
 TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
 {
     struct Case {
@@ -333,6 +333,7 @@ TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
         std::uint32_t from_scope;
         bool meant;
         std::uint64_t unnamed{~std::uint64_t{0}};   // where it says that it listens
+        bool named{false};                          // its name tells it
     };
     const Case cases[]{
         {"127.0.0.1", 0, "127.0.0.1", 0, true},  {"127.0.0.1", 0, "127.0.0.7", 0, true}, {"::1", 0, "::1", 0, true},
@@ -343,6 +344,10 @@ TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
         {"127.0.0.1", 0, "127.0.0.1", 0, false, ~wire::kAtLocalhostV4},
         {"::1", 0, "::1", 0, false, ~wire::kAtLocalhostV6},
         {"fe80::5", 31, "fe80::5", 31, false, ~wire::kAtLinkLocal},
+        {"127.0.0.3", 0, "127.0.0.1", 0, true, 0, true},
+        {"127.0.0.3", 0, "10.7.0.1", 0, true, 0, true},
+        {"127.0.0.3", 0, "", 0, true, 0, true},
+        {"127.0.0.3", 0, "10.7.0.2", 0, false, 0, true},   // of its own host that is another process
     };
     const auto address = [](const char* text) { return name_address(*InetAddress::parse(text)); };
     wire::EndpointName self = a->name();
@@ -358,6 +363,9 @@ TEST_F(SessionLayerTest, WhoCallsFromTheHostThatWasMeantIsThePeer)
         name.addresses = {};
         name.kinds = 0;
         ASSERT_TRUE(wire::add_address(name, address("10.7.0.2")));
+        if (c.named) {
+            ASSERT_TRUE(wire::add_address(name, address(c.told)));
+        }
         other.layer.set_self(name);
         other.transport.calls_from = InetAddress::parse(c.from).value_or(InetAddress{});
         other.transport.calls_from.set_scope(c.from_scope);
