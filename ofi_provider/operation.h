@@ -160,6 +160,7 @@ inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
     }
 }
 
+// Null behind the last.
 [[nodiscard]] inline RecvOperation* next_in(const RecvOperation* ring, const RecvOperation& op) noexcept { return op.next == ring ? nullptr : op.next; }
 
 template <class T>

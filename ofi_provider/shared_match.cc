@@ -70,7 +70,7 @@ bool SharedRx::accepts(const RecvOperation& op, Arrival& a) noexcept
 
 RecvOperation* SharedRx::taker(const Queue& q, Arrival& a) noexcept
 {
-    for (RecvOperation* op = q.posted; op != nullptr; op = op->next == q.posted ? nullptr : op->next) {
+    for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
         if (accepts(*op, a)) {
             return op;
         }
@@ -205,7 +205,7 @@ void SharedRx::end_lost(Endpoint& e) noexcept
         bool again = true;
         while (again) {
             again = false;
-            for (RecvOperation* op = q.posted; op != nullptr && !again; op = op->next == q.posted ? nullptr : op->next) {
+            for (RecvOperation* op = q.posted; op != nullptr && !again; op = next_in(q.posted, *op)) {
                 const linnet_status_t why = op->from == FI_ADDR_UNSPEC || op->busy ? LINNET_OK : e.why_lost(op->from);
                 if (why != LINNET_OK) {
                     end(*op, &e, why);
@@ -251,7 +251,7 @@ void SharedRx::ended(const Endpoint& e) noexcept
 {
     const std::lock_guard guard{lock_};
     std::vector<RecvOperation*>::size_type left = 0;
-    for (RecvOperation* op = running_; op != nullptr; op = op->next == running_ ? nullptr : op->next) {
+    for (RecvOperation* op = running_; op != nullptr; op = next_in(running_, *op)) {
         ++left;
     }
     for (RecvOperation* op = running_; left != 0; --left) {
@@ -263,7 +263,7 @@ void SharedRx::ended(const Endpoint& e) noexcept
         op = next;
     }
     for (Queue& q : queues_) {
-        for (RecvOperation* op = q.posted; op != nullptr; op = op->next == q.posted ? nullptr : op->next) {
+        for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
             if (op->busy && op->endpoint == &e) {
                 op->busy = false;
                 --q.busy;

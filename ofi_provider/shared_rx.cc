@@ -190,7 +190,7 @@ ssize_t SharedRx::cancel(void* context) noexcept
 {
     const std::lock_guard guard{lock_};
     for (Queue& q : queues_) {
-        for (RecvOperation* op = q.posted; op != nullptr; op = op->next == q.posted ? nullptr : op->next) {
+        for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
             if (op->context == context && !op->busy) {   // a busy one is too late; another may have the same context
                 end(*op, endpoints_.empty() ? nullptr : endpoints_.front(), LINNET_ERR_CANCELED);
                 return FI_SUCCESS;
