@@ -17,6 +17,7 @@ libtestsupport_la_SOURCES = \
     support/seed.h \
     support/test_log.cc \
     support/test_log.h \
+    support/thread_state.h \
     support/watchdog.cc \
     support/watchdog.h
 # Without the header below: libtool compiles for a shared library, which clang does not take for the same options.
