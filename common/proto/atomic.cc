@@ -10,7 +10,8 @@
 namespace linnet::proto {
 
 namespace {
-// Of all contexts of the process: the same bytes may be reached through several, each with a poller of its own.
+// Of all contexts of the process: the same bytes may be reached through several, each with a poller of its own. For what the processor does not change in one
+// instruction (proto/atomic_ops.h).
 SpinLock one_at_a_time;
 
 std::size_t bytes_of(const AtomicKind& kind, std::size_t count) noexcept { return count * atomic_size(kind.type); }

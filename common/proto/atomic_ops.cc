@@ -3,6 +3,8 @@
 // Atomic operations: the arithmetic.
 #include "proto/atomic_ops.h"
 
+#include <atomic>
+#include <bit>
 #include <complex>
 #include <cstring>
 #include <type_traits>
@@ -96,19 +98,69 @@ T load(const std::byte* from, std::size_t i) noexcept
     return t;
 }
 
+// The new value of one element. Which `kind` needs are given, the others are not looked at.
+template <class T>
+T changed(const AtomicKind& kind, const T& here, const std::byte* operand, const std::byte* compare, std::size_t i) noexcept
+{
+    T result{};
+    static_cast<void>(combine(kind.op, here, has_operand(kind) ? load<T>(operand, i) : T{},
+                              kind.form == AtomicForm::kCompare ? load<T>(compare, i) : T{}, result));
+    return result;
+}
+
+// The unsigned integer of so many bytes, if the processor changes one in one instruction; else void.
+template <std::size_t bytes>
+struct WordOf {
+    using Type = void;
+};
+template <> struct WordOf<1> { using Type = std::uint8_t; };
+template <> struct WordOf<2> { using Type = std::uint16_t; };
+template <> struct WordOf<4> { using Type = std::uint32_t; };
+template <> struct WordOf<8> { using Type = std::uint64_t; };
+template <class T>
+using Word = typename WordOf<sizeof(T)>::Type;
+
+// One element at an aligned place, by compare and exchange. Returns what was there.
+template <class T>
+T exchange(const AtomicKind& kind, std::byte* target, const std::byte* operand, const std::byte* compare, std::size_t i) noexcept
+{
+    using W = Word<T>;
+    static_assert(std::atomic_ref<W>::is_always_lock_free);
+    const std::atomic_ref<W> word{*reinterpret_cast<W*>(target)};
+    W seen = word.load(std::memory_order_seq_cst);
+    for (;;) {
+        const T here = std::bit_cast<T>(seen);
+        const W wanted = std::bit_cast<W>(changed(kind, here, operand, compare, i));
+        // What stays as it is was read at one moment, which is all that can be told.
+        if (wanted == seen || word.compare_exchange_weak(seen, wanted, std::memory_order_seq_cst)) {
+            return here;
+        }
+    }
+}
+
 template <class T>
 void apply(const AtomicKind& kind, std::byte* target, const std::byte* operand, const std::byte* compare, std::byte* before, std::size_t count) noexcept
 {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0;
     for (std::size_t i = 0; i < count; ++i) {
-        const T here = load<T>(target, i);
-        T result{};
-        static_cast<void>(combine(kind.op, here, has_operand(kind) ? load<T>(operand, i) : T{},
-                                  kind.form == AtomicForm::kCompare ? load<T>(compare, i) : T{}, result));
+        std::byte* const at = target + i * sizeof(T);
+        T here{};
+        bool done = false;
+        if constexpr (!std::is_void_v<Word<T>>) {
+            if (aligned) {
+                here = exchange<T>(kind, at, operand, compare, i);
+                done = true;
+            }
+        }
+        if (!done) {
+            here = load<T>(at, 0);
+            const T result = changed(kind, here, operand, compare, i);
+            if (kind.op != AtomicOp::kRead) {
+                std::memcpy(at, &result, sizeof result);
+            }
+        }
         if (kind.form != AtomicForm::kApply) {
             std::memcpy(before + i * sizeof here, &here, sizeof here);
-        }
-        if (kind.op != AtomicOp::kRead) {
-            std::memcpy(target + i * sizeof result, &result, sizeof result);
         }
     }
 }

@@ -2,7 +2,9 @@
 // Copyright (c) 2026 the Linnet authors
 // Atomic operations: which there are, and what they do to memory. The numbers travel on the wire (docs/wire-protocol.md section 4).
 //
-// Pure functions. Threads: whoever calls apply_atomic() sees to it that nobody else does so for the same bytes.
+// Pure functions. Threads: elements of 1, 2, 4 and 8 bytes at places that are multiples of that are changed by one instruction of the processor each, so
+// others may do so at the same time, also in another process that shares the memory, and programs by atomic instructions of their own (fi_atomic(3): all
+// processes of a host are one actor). For all other elements the caller of apply_atomic() sees to it that nobody else changes the same bytes.
 #pragma once
 
 #include <cstddef>

@@ -4,10 +4,16 @@
 #include "proto/atomic_ops.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <barrier>
 #include <complex>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
 namespace linnet::proto {
@@ -93,6 +99,83 @@ TEST(AtomicOps, EveryElementIsTreated)
     apply_atomic({Form::kApply, Op::kSum, Type::kUint32}, reinterpret_cast<std::byte*>(memory.data()), reinterpret_cast<const std::byte*>(operand.data()),
                  nullptr, nullptr, 4);
     EXPECT_EQ(memory, (std::vector<std::uint32_t>{11, 22, 33, 44}));
+}
+
+// What several do to one place at a time, and one of them by an instruction of its own, as a program whose memory it is may.
+template <class T>
+void expect_each_counts(Type type)
+{
+    constexpr unsigned kEach = 300'000;
+    alignas(16) T place{};
+    std::barrier begin{3};
+    const auto add_ours = [&] {
+        const T one{1};
+        begin.arrive_and_wait();
+        for (unsigned i = 0; i < kEach; ++i) {
+            apply_atomic({Form::kApply, Op::kSum, type}, reinterpret_cast<std::byte*>(&place), reinterpret_cast<const std::byte*>(&one), nullptr, nullptr, 1);
+        }
+    };
+    {
+        const std::jthread first{add_ours};
+        const std::jthread second{add_ours};
+        begin.arrive_and_wait();
+        for (unsigned i = 0; i < kEach; ++i) {
+            std::atomic_ref<T>{place}.fetch_add(T{1});
+        }
+    }
+    EXPECT_EQ(place, static_cast<T>(3 * kEach)) << static_cast<int>(type);
+}
+
+TEST(AtomicOps, OthersMayChangeAlignedElementsAtTheSameTime)
+{
+    expect_each_counts<std::int8_t>(Type::kInt8);
+    expect_each_counts<std::uint16_t>(Type::kUint16);
+    expect_each_counts<std::int32_t>(Type::kInt32);
+    expect_each_counts<std::uint64_t>(Type::kUint64);
+    expect_each_counts<float>(Type::kFloat);
+    expect_each_counts<double>(Type::kDouble);
+}
+
+// A lock as programs make it: a swap takes it, a plain store by the owner of the memory gives it back.
+TEST(AtomicOps, ASwapSeesWhatTheOwnerStores)
+{
+    std::uint64_t lock = 0;
+    std::uint64_t guarded = 0;
+    constexpr unsigned kEach = 100'000;
+    std::barrier begin{2};
+    const auto add = [&] {
+        begin.arrive_and_wait();
+        const std::uint64_t mine = 1;
+        const std::uint64_t nobody = 0;
+        for (unsigned i = 0; i < kEach; ++i) {
+            for (std::uint64_t before = 1; before != 0;) {
+                apply_atomic({Form::kCompare, Op::kSwapIfEqual, Type::kUint64}, reinterpret_cast<std::byte*>(&lock), reinterpret_cast<const std::byte*>(&mine),
+                             reinterpret_cast<const std::byte*>(&nobody), reinterpret_cast<std::byte*>(&before), 1);
+            }
+            ++guarded;
+            std::atomic_ref{lock}.store(0, std::memory_order_release);
+        }
+    };
+    {
+        const std::jthread other{add};
+        add();
+    }
+    EXPECT_EQ(guarded, 2 * kEach);
+}
+
+TEST(AtomicOps, ReadingWritesNothing)
+{
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    std::array<std::byte, 16> before;
+    for (const unsigned at : {0u, 1u}) {
+        for (const Type type : {Type::kUint64, Type::kUint128}) {
+            apply_atomic({Form::kFetch, Op::kRead, type}, static_cast<std::byte*>(memory) + at, nullptr, nullptr, before.data(), 1);
+            EXPECT_EQ(before[0], std::byte{0});
+        }
+    }
+    munmap(memory, page);
 }
 
 TEST(AtomicOps, WhatMakesNoSenseIsNotValid)
