@@ -171,6 +171,13 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(set(rows), {("Alltoall", 16), ("Bcast", 16), ("Bcast", 1 << 20)})
         self.assertIn("Alltoall of 1048576 bytes skipped", report["notes"][0])
 
+    def test_collectives_without_mpi(self):   # within a host; the sockets between hosts run in bench/compare alone, which checks the same
+        rows, report = self.rows("collectives", "--mode", "bare", "--sizes", "16,64K,1M", "--verify", ranks=4)
+        self.assertEqual(set(rows), {(op, size) for op in ("Allreduce", "Alltoall", "Bcast") for size in (16, 65536)} | {("Barrier", 0)})
+        self.assertTrue(all(v > 0 for v in rows.values()), rows)
+        self.assertEqual(len([note for note in report["notes"] if "too long for --mode bare" in note]), 3)
+        self.assertNotEqual(mpirun("collectives", "--mode", "bare", "--sizes", "16", ranks=3).returncode, 0)
+
     def test_blocked_reports_shares(self):
         rows, _ = self.rows("blocked", "--compute-ms", "50")
         self.assertTrue(all(0 <= share < 2 for share in rows.values()), rows)

@@ -23,7 +23,8 @@ class Stack:
     memory_only: bool = False   # within a host not even the loopback interface may carry the payload
     linnet: str = ""            # transport whose counter must account for the payload; "any": all together
     raw: str = ""               # not MPI at all: this program of bench/micro, a floor or libfabric alone
-    args: tuple = ()            # for that program
+    args: tuple = ()            # for that program, or for the measurement's
+    only: tuple = ()            # the measurements in which it can take part; empty: all
     provider: bool = False      # Linnet below libfabric, which has no counters of Linnet's
 
     def mpirun_options(self):
@@ -72,6 +73,8 @@ STACKS = {s.name: s for s in (
           {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, places=(HOSTS,)),
     Stack("vader", "Open MPI's shared memory", _ob1("vader,self"), places=(HOST,), memory_only=True),
     Stack("vader_yield", "the same, ranks yield when idle", _ob1("vader,self", mpi_yield_when_idle="1"), places=(HOST,), memory_only=True),
+    Stack("bare", "collectives by bare UDP sockets and shared memory, ranks yield: the floor", _ob1("tcp,vader,self", mpi_yield_when_idle="1"),
+          args=("--mode", "bare"), only=("collectives",)),
     Stack("raw_tcp", "a TCP socket and nothing else, both ends spinning: the floor", raw="raw_tcp"),
     Stack("raw_udp", "a UDP socket and nothing else, both ends spinning: the floor", raw="raw_udp"),
     Stack("raw_ring", "a raw Ethernet receive ring and nothing else, both ends spinning: the floor", places=(HOSTS,), raw="raw_ring"),

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the Linnet authors
- * Ten collective operations, each at several sizes (Open-MX table 1; same definitions as the Intel MPI Benchmarks). */
+ * Ten collective operations, each at several sizes (Open-MX table 1; same definitions as the Intel MPI Benchmarks).
+ * --mode bare     four of them, for a power of two of ranks and up to 64 KB, by sockets and shared memory alone (bare.h), in as few rounds as can be: what the kernel
+ *                 takes for it, and below what no library comes with these algorithms while ranks share cores */
+#include "bare.h"
 #include "common.h"
 
 #include <stdlib.h>
@@ -15,6 +18,7 @@
 typedef struct world {
     unsigned char* out;
     unsigned char* in;
+    unsigned char* spare;   /* of --mode bare: what came from a partner */
     size_t bytes;
     bool verify;
     int right, left;
@@ -248,6 +252,64 @@ static void barrier_call(world* w, int root)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* ---- the same without MPI ---- */
+
+/* In each round a partner twice as far away; afterwards everybody has everything (recursive doubling). */
+static void bare_allreduce_call(world* w, int root)
+{
+    float* sum = (float*)(void*)w->in;
+    float* other = (float*)(void*)w->spare;
+    (void)root;
+    memcpy(sum, w->out, w->bytes);
+    for (int apart = 1; apart < bench_ranks; apart *= 2) {
+        bare_send(bench_rank ^ apart, sum, w->bytes);
+        bare_recv(bench_rank ^ apart, other, w->bytes);
+        for (int i = 0; i < floats(w); ++i)
+            sum[i] += other[i];
+    }
+}
+
+static void bare_barrier_call(world* w, int root)
+{
+    unsigned char mark = 1;
+    (void)w;
+    (void)root;
+    for (int apart = 1; apart < bench_ranks; apart *= 2) {
+        bare_send(bench_rank ^ apart, &mark, 1);
+        bare_recv(bench_rank ^ apart, &mark, 1);
+    }
+}
+
+static void bare_alltoall_call(world* w, int root)
+{
+    (void)root;
+    memcpy(w->in + block(w, bench_rank), w->out + block(w, bench_rank), w->bytes);
+    for (int apart = 1; apart < bench_ranks; ++apart)
+        bare_send(bench_rank ^ apart, w->out + block(w, bench_rank ^ apart), w->bytes);
+    for (int apart = 1; apart < bench_ranks; ++apart)
+        bare_recv(bench_rank ^ apart, w->in + block(w, bench_rank ^ apart), w->bytes);
+}
+
+/* Who has it gives it to the half of the ranks that has it not (binomial tree). */
+static void bare_bcast_call(world* w, int root)
+{
+    const int from_root = (bench_rank - root + bench_ranks) % bench_ranks;
+    unsigned char* data = from_root == 0 ? w->out : w->in;
+    for (int apart = bench_ranks / 2; apart > 0; apart /= 2) {
+        if (from_root % (2 * apart) == 0)
+            bare_send((bench_rank + apart) % bench_ranks, data, w->bytes);
+        else if (from_root % (2 * apart) == apart)
+            bare_recv((bench_rank - apart + bench_ranks) % bench_ranks, data, w->bytes);
+    }
+}
+
+static const operation bare_operations[] = {
+    {"Allreduce", true, false, false, bare_allreduce_call, check_all, allreduce_account},
+    {"Alltoall", false, true, true, bare_alltoall_call, alltoall_check, alltoall_account},
+    {"Bcast", false, false, false, bare_bcast_call, bcast_check, bcast_account},
+    {"Barrier", false, false, false, bare_barrier_call, NULL, NULL},
+};
+
 static const operation operations[] = {
     {"SendRecv", false, false, false, sendrecv_call, sendrecv_check, sendrecv_account},
     {"Exchange", false, false, true, exchange_call, exchange_check, exchange_account},
@@ -260,7 +322,25 @@ static const operation operations[] = {
     {"Bcast", false, false, false, bcast_call, bcast_check, bcast_account},
     {"Barrier", false, false, false, barrier_call, NULL, NULL},
 };
-enum { kOperations = sizeof operations / sizeof operations[0] };
+enum { kOperations = sizeof operations / sizeof operations[0], kBareOperations = sizeof bare_operations / sizeof bare_operations[0] };
+
+typedef struct choice {
+    const operation* first;
+    int count;
+    size_t most;   /* bytes */
+} choice;
+
+static choice choose(const bench_options* options)
+{
+    const choice of_mpi = {operations, kOperations, SIZE_MAX}, bare = {bare_operations, kBareOperations, BARE_MOST};
+    if (strcmp(options->mode, "mpi") == 0)
+        return of_mpi;
+    if (strcmp(options->mode, "bare") != 0)
+        bench_fail("--mode is mpi or bare");
+    if ((bench_ranks & (bench_ranks - 1)) != 0)
+        bench_fail("--mode bare needs a power of two of ranks");
+    return bare;
+}
 
 /* ---- the kernel ---- */
 
@@ -335,22 +415,22 @@ static size_t memory_for(const operation* op, size_t size)
     return size * ((op->out_per_peer ? peers : 1) + (op->in_per_peer ? peers : 1));
 }
 
-static bool selected(const bench_options* options, const operation* op, size_t size, int index)
+static bool selected(const bench_options* options, const choice* of, const operation* op, size_t size, int index)
 {
-    if (!wanted(options->ops, op->name) || memory_for(op, size) > options->memory_bytes)
+    if (!wanted(options->ops, op->name) || memory_for(op, size) > options->memory_bytes || size > of->most)
         return false;
     return op->check != NULL || index == 0;   /* a barrier has no size */
 }
 
-static void measure_cells(world* w, const bench_options* options, double seconds)
+static void measure_cells(world* w, const bench_options* options, const choice* of, double seconds)
 {
-    for (int o = 0; o < kOperations; ++o) {
+    for (int o = 0; o < of->count; ++o) {
         for (int s = 0; s < options->size_count; ++s) {
-            const operation* op = &operations[o];
+            const operation* op = &of->first[o];
             const size_t size = options->sizes[s];
-            if (!selected(options, op, size, s)) {
+            if (!selected(options, of, op, size, s)) {
                 if (wanted(options->ops, op->name) && op->check != NULL)
-                    bench_note("%s of %zu bytes skipped: needs more than --memory on a rank", op->name, size);
+                    bench_note("%s of %zu bytes skipped: %s", op->name, size, size > of->most ? "too long for --mode bare" : "needs more than --memory on a rank");
                 continue;
             }
             if (op->reduces && size % sizeof(float) != 0)
@@ -366,8 +446,10 @@ static void measure_cells(world* w, const bench_options* options, double seconds
 
 int main(int argc, char** argv)
 {
-    const bench_options defaults = {.sizes = {16, 4096, 65536, 4194304}, .size_count = 4, .seconds = 3};
+    const bench_options defaults = {.mode = "mpi", .sizes = {16, 4096, 65536, 4194304}, .size_count = 4, .seconds = 3};
     const bench_options options = bench_start(&argc, &argv, "collectives", &defaults);
+    const choice of = choose(&options);
+    const bool bare = of.first == bare_operations;
     world w = {.verify = options.verify};
     w.right = (bench_rank + 1) % bench_ranks;
     w.left = (bench_rank + bench_ranks - 1) % bench_ranks;
@@ -375,10 +457,10 @@ int main(int argc, char** argv)
 
     size_t most = 0;
     int cells = 0;
-    for (int o = 0; o < kOperations; ++o)
+    for (int o = 0; o < of.count; ++o)
         for (int s = 0; s < options.size_count; ++s)
-            if (selected(&options, &operations[o], options.sizes[s], s)) {
-                const size_t bytes = memory_for(&operations[o], options.sizes[s]);
+            if (selected(&options, &of, &of.first[o], options.sizes[s], s)) {
+                const size_t bytes = memory_for(&of.first[o], options.sizes[s]);
                 most = bytes > most ? bytes : most;
                 ++cells;
             }
@@ -386,11 +468,17 @@ int main(int argc, char** argv)
         bench_fail("no operation is left: see --ops, --sizes and --memory");
     w.out = bench_alloc(most);
     w.in = bench_alloc(most);
+    w.spare = bench_alloc(BARE_MOST);
+    if (bare)
+        bare_open();
     bench_show_path((bench_rank + bench_ranks / 2) % bench_ranks,
                     (bench_rank + bench_ranks - bench_ranks / 2) % bench_ranks);
-    measure_cells(&w, &options, options.seconds / cells);
+    measure_cells(&w, &options, &of, options.seconds / cells);
+    if (bare)
+        bare_close();
     free(w.out);
     free(w.in);
+    free(w.spare);
     free(w.host_of);
     return bench_finish();
 }
