@@ -108,7 +108,8 @@ static void open_near(void)
         MPI_Group_translate_ranks(near_group, 1, &i, all_group, &rank);
         if (i == mine)
             memset(part, 0, (size_t)bytes);
-        const size_t offset = (kLine - (size_t)part % kLine) % kLine;   /* one mailbox more than needed leaves room for it; the parts begin at pages, or alike for all */
+        /* One mailbox more than needed leaves room for it; it is the same in all processes, whose views begin at pages. */
+        const size_t offset = (kLine - (size_t)part % kLine) % kLine;
         ways[rank].out = (mailbox*)(void*)(part + offset) + mine;
         if (i == mine)
             for (int from = 0; from < count; ++from) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 the Linnet authors
  * Ten collective operations, each at several sizes (Open-MX table 1; same definitions as the Intel MPI Benchmarks).
- * --mode bare     four of them, for a power of two of ranks and up to 64 KB, by sockets and shared memory alone (bare.h), in as few rounds as can be: what the kernel
- *                 takes for it, and below what no library comes with these algorithms while ranks share cores */
+ * --mode bare     four of them, for a power of two of ranks and up to 64 KB, by sockets and shared memory alone (bare.h), in as few rounds as can be: what the
+ *                 kernel takes for it, and below what no library comes with these algorithms while ranks share cores */
 #include "bare.h"
 #include "common.h"
 
@@ -430,7 +430,8 @@ static void measure_cells(world* w, const bench_options* options, const choice* 
             const size_t size = options->sizes[s];
             if (!selected(options, of, op, size, s)) {
                 if (wanted(options->ops, op->name) && op->check != NULL)
-                    bench_note("%s of %zu bytes skipped: %s", op->name, size, size > of->most ? "too long for --mode bare" : "needs more than --memory on a rank");
+                    bench_note("%s of %zu bytes skipped: %s", op->name, size,
+                               size > of->most ? "too long for --mode bare" : "needs more than --memory on a rank");
                 continue;
             }
             if (op->reduces && size % sizeof(float) != 0)
