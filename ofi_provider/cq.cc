@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kLeastRing = 64;
 // So many messages of a row of sends are read as complete, at most, before a look makes progress.
 constexpr unsigned kMostSpared = 32;
+// Below it no system puts anything that a pointer could mean.
+constexpr std::uintptr_t kLeastAddress = 65536;
 
 std::size_t bytes_of(fi_cq_format format) noexcept
 {
@@ -55,7 +57,8 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
     return guarded([&] {
         static const fi_cq_attr kDefault{};
         const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
-        if (want.format > FI_CQ_FORMAT_TAGGED || want.wait_cond > FI_CQ_COND_THRESHOLD || (want.flags & ~FI_AFFINITY) != 0) {
+        const bool conditional = want.wait_obj != FI_WAIT_NONE;   // else the condition is ignored
+        if (want.format > FI_CQ_FORMAT_TAGGED || (conditional && want.wait_cond > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
             LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %d or flags 0x%llx cannot be had\n", want.format, want.wait_cond,
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
@@ -216,6 +219,7 @@ ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
     to->err = e.error;
     to->prov_errno = e.provider_error;
     cq.head_ = (cq.head_ + 1) & (cq.ring_.size() - 1);
+    cq.failed_.store(cq.failed_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     cq.count_.store(count - 1, std::memory_order_release);
     cq.emptied();
     return 1;
@@ -226,7 +230,7 @@ ssize_t Cq::wait_and_take(void* to, std::size_t count, fi_addr_t* from, int time
     using Clock = std::chrono::steady_clock;
     const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
     const unsigned signals = signals_.load(std::memory_order_seq_cst);
-    const auto enough = [&] { return count_.load(std::memory_order_seq_cst) >= threshold; };
+    const auto enough = [&] { return count_.load(std::memory_order_seq_cst) >= threshold || failed_.load(std::memory_order_seq_cst) != 0; };
     const auto signaled = [&] { return unheard_.load(std::memory_order_seq_cst) || signals_.load(std::memory_order_seq_cst) != signals; };
     const auto ready = [&] { return enough() || signaled(); };
     for (;;) {
@@ -254,9 +258,11 @@ ssize_t Cq::sread_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from, 
         if (!cq.can_sleep() || (to == nullptr && count != 0)) {
             return -FI_EINVAL;
         }
-        // A threshold of more than the caller has room for would never be seen to be met.
-        const bool wants_many = cq.condition_ == FI_CQ_COND_THRESHOLD && cond != nullptr;
-        const std::size_t threshold = wants_many ? std::clamp<std::size_t>(*static_cast<const std::size_t*>(cond), 1, std::max<std::size_t>(count, 1)) : 1;
+        // The threshold is the value of `cond`, as of all providers of libfabric 1.17. Others take it for a pointer to one: then, as a wait may, this one
+        // ends with any completion. More than the caller has room for would never be seen to be met.
+        const auto value = reinterpret_cast<std::uintptr_t>(cond);
+        const bool wants_many = cq.condition_ == FI_CQ_COND_THRESHOLD && value < kLeastAddress;
+        const std::size_t threshold = wants_many ? std::clamp<std::size_t>(value, 1, std::max<std::size_t>(count, 1)) : 1;
         return cq.wait_and_take(to, count, from, timeout, threshold);
     });
 }

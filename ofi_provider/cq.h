@@ -48,6 +48,9 @@ public:
             CqEntry& entry = ring_[(head_ + count) & (ring_.size() - 1)];
             entry = {};
             fill(entry);
+            if (entry.error != 0) {
+                failed_.store(failed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            }
             if (!can_sleep()) {
                 count_.store(count + 1, std::memory_order_release);
                 return;
@@ -93,6 +96,7 @@ private:
     std::vector<CqEntry> ring_;            // guarded by lock_, a power of two
     std::size_t head_{0};                  // guarded by lock_: of the oldest; wraps with the ring
     std::atomic<std::size_t> count_{0};    // written under lock_
+    std::atomic<std::size_t> failed_{0};   // written under lock_, before count_: those of them that are errors, which end every wait
     std::atomic<unsigned> signals_{0};     // calls of fi_cq_signal(): all who wait return
     std::atomic<bool> unheard_{false};     // nobody has returned for the last one yet: who comes now does
     std::atomic<bool> overrun_{false};     // written under lock_

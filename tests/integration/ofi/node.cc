@@ -292,6 +292,7 @@ Node::Node(const Options& o, bool enabled)
     fi_cq_attr cq_attr{};
     cq_attr.format = o.format;
     cq_attr.wait_obj = o.wait;
+    cq_attr.wait_cond = o.wait_cond;
     cq_attr.size = o.cq_size;
     check(fi_cq_open(domain, &cq_attr, &tx, &tx), "fi_cq_open");
     check(fi_cq_open(domain, &cq_attr, &rx, &rx), "fi_cq_open");

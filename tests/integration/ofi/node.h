@@ -54,6 +54,7 @@ struct Options {
     std::uint64_t caps{FI_TAGGED | FI_MSG};
     fi_cq_format format{FI_CQ_FORMAT_TAGGED};
     fi_wait_obj wait{FI_WAIT_NONE};
+    fi_cq_wait_cond wait_cond{FI_CQ_COND_NONE};
     std::size_t cq_size{0};
     std::uint64_t bind_flags{0};     // FI_SELECTIVE_COMPLETION
     std::uint64_t tx_flags{0};

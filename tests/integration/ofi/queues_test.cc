@@ -152,6 +152,32 @@ TEST(CompletionQueue, BlockingReadEndsWithACompletionATimeoutOrASignal)
     });
 }
 
+TEST(LinnetCompletionQueue, ThresholdIsTheValueOfTheConditionAndAnErrorEndsItsWait)
+{
+    two_processes(sender(3), [](Friend& other) {
+        Node n{{.wait = FI_WAIT_UNSPEC, .wait_cond = FI_CQ_COND_THRESHOLD}};
+        n.connect(other);
+        char in = 0;
+        int context = 0;
+        post_receives(n, 4, &in, &context);
+        other.meet();
+        const auto threshold = [](std::uintptr_t value) { return reinterpret_cast<const void*>(value); };
+        fi_cq_tagged_entry e[4]{};
+        EXPECT_EQ(fi_cq_sread(n.rx, e, 4, threshold(3), 10000), 3);
+        const auto begin = Clock::now();
+        EXPECT_EQ(fi_cq_sread(n.rx, e, 4, threshold(2), 50), -FI_EAGAIN);
+        EXPECT_GE(Clock::now() - begin, 40ms);
+        EXPECT_EQ(fi_cancel(&n.ep->fid, &context), 0);
+        EXPECT_EQ(fi_cq_sread(n.rx, e, 4, threshold(2), -1), -FI_EAVAIL);
+        EXPECT_EQ(n.next_error(n.rx).err, FI_ECANCELED);
+        // A number is no address; what may be one is not read.
+        post_receives(n, 1, &in, &context);
+        EXPECT_EQ(fi_cancel(&n.ep->fid, &context), 0);
+        EXPECT_EQ(fi_cq_sread(n.rx, e, 4, threshold(UINTPTR_MAX), -1), -FI_EAVAIL);
+        other.meet();
+    });
+}
+
 TEST(LinnetCompletionQueue, SignalEndsTheWaitOfEveryThread)
 {
     two_processes(

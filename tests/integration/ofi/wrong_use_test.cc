@@ -41,6 +41,12 @@ TEST(LinnetWrongUse, QueuesOfNoKindAreNotOpened)
         attr.format = FI_CQ_FORMAT_TAGGED;
         attr.wait_obj = static_cast<fi_wait_obj>(FI_WAIT_POLLFD + 1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        attr.wait_obj = FI_WAIT_UNSPEC;
+        attr.wait_cond = static_cast<fi_cq_wait_cond>(FI_CQ_COND_THRESHOLD + 1);
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        attr.wait_obj = FI_WAIT_NONE;   // with which it is ignored
+        ASSERT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), 0);
+        EXPECT_EQ(fi_close(&cq->fid), 0);
         fid_cntr* counter = nullptr;
         fi_cntr_attr counter_attr{};
         counter_attr.flags = 1;
