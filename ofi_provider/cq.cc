@@ -247,7 +247,9 @@ ssize_t Cq::wait_and_take(void* to, std::size_t count, fi_addr_t* from, int time
             progress();
             return take(to, count, from);
         }
-        sleep(deadline, ready);
+        if (!sleep(deadline, ready)) {   // the application's handler may have asked for the end of the wait
+            return take(to, count, from);
+        }
     }
 }
 

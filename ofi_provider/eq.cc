@@ -3,6 +3,7 @@
 // Event queues.
 #include "eq.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstring>
 
 #include "fabric.h"
+#include "wait.h"
 
 namespace linnet::ofi {
 
@@ -21,7 +23,7 @@ Eq::Eq(Fabric& fabric, fi_wait_obj kind, bool writable) : fid_eq{}, fabric_{fabr
     fid.fclass = FI_CLASS_EQ;
     fid.ops = &base;
     ops = &own;
-    if (kind == FI_WAIT_FD) {
+    if (kind != FI_WAIT_NONE) {
         fd_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     }
     ++fabric_.users;
@@ -49,7 +51,7 @@ int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) 
         }
         auto* const eq = new Eq{Fabric::of(fabric), kind, attr != nullptr && (attr->flags & FI_WRITE) != 0};
         eq->fid.context = context;
-        if (const int error = errno; kind == FI_WAIT_FD && eq->fd_ < 0) {
+        if (const int error = errno; kind != FI_WAIT_NONE && eq->fd_ < 0) {
             close_fid(&eq->fid);
             return -error;
         }
@@ -109,7 +111,6 @@ void Eq::add(Event&& e)
         events_.push_back(std::move(e));
         show();
     }
-    there_.notify_all();
     if (kind_ == FI_WAIT_MUTEX_COND) {
         ::pthread_mutex_lock(&mutex_);   // who asked fi_trywait() under it is inside pthread_cond_wait() by now
         ::pthread_cond_broadcast(&cond_);
@@ -202,14 +203,20 @@ ssize_t Eq::sread(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, 
         if (eq.kind_ == FI_WAIT_NONE || (to == nullptr && bytes != 0) || (flags & ~FI_PEEK) != 0) {
             return -FI_EINVAL;
         }
-        std::unique_lock guard{eq.lock_};
-        const auto there = [&] { return !eq.events_.empty(); };
-        if (timeout < 0) {
-            eq.there_.wait(guard, there);
-        } else {
-            eq.there_.wait_for(guard, std::chrono::milliseconds{timeout}, there);
+        using Clock = std::chrono::steady_clock;
+        const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
+        for (bool over = false;;) {
+            {
+                const std::lock_guard guard{eq.lock_};
+                const ssize_t n = eq.take(event, to, bytes, flags);
+                if (n != -FI_EAGAIN || over) {
+                    return n;
+                }
+            }
+            // Another thread may take what this one is woken for. A signal handler ends the wait.
+            pollfd p{eq.fd_, POLLIN, 0};
+            over = ::poll(&p, 1, milliseconds_until(deadline)) < 0 || Clock::now() >= deadline;
         }
-        return eq.take(event, to, bytes, flags);
     });
 }
 

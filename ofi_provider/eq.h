@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -50,11 +49,10 @@ private:
     Fabric& fabric_;
     fi_wait_obj kind_;
     bool writable_;                  // opened for fi_eq_write()
-    int fd_{-1};                     // an eventfd that is readable while there are events
+    int fd_{-1};                     // with a wait object: an eventfd that is readable while there are events
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;   // these two are the application's (FI_WAIT_MUTEX_COND)
     pthread_cond_t cond_ = PTHREAD_COND_INITIALIZER;
     std::mutex lock_;
-    std::condition_variable there_;
     std::deque<Event> events_;       // guarded by lock_
 };
 

@@ -22,8 +22,9 @@ using Clock = std::chrono::steady_clock;
 // A blocking call polls about as long as a wake-up costs before it sleeps.
 constexpr std::chrono::microseconds kSpin{20};
 constexpr std::chrono::milliseconds kSignallerPause{1};
+}   // namespace
 
-int milliseconds_until(Clock::time_point deadline)
+int milliseconds_until(Clock::time_point deadline) noexcept
 {
     if (deadline == Clock::time_point::max()) {
         return -1;
@@ -31,7 +32,6 @@ int milliseconds_until(Clock::time_point deadline)
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT32_MAX));
 }
-}   // namespace
 
 // Why no wake-up is lost.
 //
@@ -319,13 +319,13 @@ bool Waitable::arm(const std::function<bool()>& ready)
     return !ready();
 }
 
-void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& ready)
+bool Waitable::rest(Clock::time_point deadline, const std::function<bool()>& ready)
 {
     std::unique_lock guard{rest_lock_};
     if (watched_) {
         ours_.use();   // what the watcher waits for may be another thing, and be there by now
         if (ready()) {
-            return;
+            return true;
         }
         const auto left = [this, before = leaves_] { return leaves_ != before; };
         if (deadline == Clock::time_point::max()) {
@@ -333,38 +333,41 @@ void Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
         } else {
             left_.wait_until(guard, deadline, left);
         }
-        return;
+        return true;
     }
     watched_ = true;
     ours_.silence();
     ours_.use();
     guard.unlock();
+    bool interrupted = false;
     if (arm(ready)) {
         pollfd p{ours_.descriptor(), POLLIN, 0};
-        ::poll(&p, 1, milliseconds_until(deadline));
+        interrupted = ::poll(&p, 1, milliseconds_until(deadline)) < 0 && errno == EINTR;
     }
     guard.lock();
     watched_ = false;
     ++leaves_;
     ours_.unuse();
     left_.notify_all();
+    return !interrupted;
 }
 
-void Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& ready)
+bool Waitable::sleep(Clock::time_point deadline, const std::function<bool()>& ready)
 {
     const auto begin = Clock::now();
     const bool yields = kind_ == FI_WAIT_YIELD || !can_sleep();
     do {
         progress();
         if (ready() || Clock::now() >= deadline) {
-            return;
+            return true;
         }
         if (yields) {
             std::this_thread::yield();
         }
     } while (yields || Clock::now() < begin + kSpin);
-    rest(deadline, ready);
+    const bool undisturbed = rest(deadline, ready);
     progress();
+    return undisturbed;
 }
 
 int Waitable::look(const std::function<bool()>& ready)

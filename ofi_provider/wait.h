@@ -36,6 +36,9 @@ namespace linnet::ofi {
 class Fence;
 class Waitable;
 
+// For poll(2): -1 for the end of time, rounded up.
+[[nodiscard]] int milliseconds_until(std::chrono::steady_clock::time_point deadline) noexcept;
+
 // A context and who sleeps on it; one per endpoint. Outlives its Waitables' use of it: attach and detach are calls of bind and close.
 class Source {
 public:
@@ -137,8 +140,9 @@ public:
     // Makes all sources progress, unless another thread is doing so for this object.
     unsigned progress(unsigned flags = 0) noexcept;
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
-    // the bell has been armed, under a lock: it calls nothing of this class.
-    void sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
+    // the bell has been armed, under a lock: it calls nothing of this class. False: a signal handler has interrupted the sleep, of which a thread that
+    // waits for a watcher learns nothing.
+    bool sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     // fi_trywait(3), in two steps, since what is done for one object must not undo what was for another: first for all of them, something is there
     // already; then for each, 0: the application may sleep on the wait object; -FI_EAGAIN.
     int look(const std::function<bool()>& ready);
@@ -161,7 +165,7 @@ protected:
 private:
     int watch(Source& source);
     bool arm(const std::function<bool()>& ready);
-    void rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
+    bool rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     void run_signaller();
 
     struct Fed {

@@ -3,6 +3,7 @@
 // fi_cq(3), fi_poll(3): several threads that wait for the same queue, each in its own way; none may take the wake-up of another along.
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -263,6 +264,43 @@ TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
 }
 
 // Two queues of one endpoint and a thread in each, and nothing happens: they sleep, and do not wake each other for ever.
+// The signal comes again and again: the first may come before the thread sleeps.
+TEST(Waiting, SignalThatIsHandledEndsABlockingRead)
+{
+    two_processes(
+        [](Friend&) {
+            Node n{{.wait = FI_WAIT_UNSPEC}};
+            struct sigaction action{};
+            action.sa_handler = [](int) {};
+            action.sa_flags = SA_RESTART;
+            ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+            fi_eq_attr attr{};
+            attr.wait_obj = FI_WAIT_UNSPEC;
+            fid_eq* eq = nullptr;
+            ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
+            std::atomic<bool> over{false};
+            std::thread disturber{[&, reader = ::pthread_self()] {
+                while (!over.load()) {
+                    std::this_thread::sleep_for(20ms);
+                    ::pthread_kill(reader, SIGUSR1);
+                }
+            }};
+            fi_cq_tagged_entry e{};
+            EXPECT_LT(fi_cq_sread(n.rx, &e, 1, nullptr, -1), 0);   // -FI_EAGAIN in fi_cq(3), -FI_EINTR of others
+            std::uint32_t event = 0;
+            fi_eq_entry entry{};
+            EXPECT_LT(fi_eq_sread(eq, &event, &entry, sizeof entry, -1, 0), 0);
+            if (is_linnet()) {
+                EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, -1), -FI_EAGAIN);
+                EXPECT_EQ(fi_eq_sread(eq, &event, &entry, sizeof entry, -1, 0), -FI_EAGAIN);
+            }
+            over.store(true);
+            disturber.join();
+            EXPECT_EQ(fi_close(&eq->fid), 0);
+        },
+        [](Friend&) {});
+}
+
 TEST(LinnetWaiting, ThreadsWithNothingToDoSleep)
 {
     two_processes(
