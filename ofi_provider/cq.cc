@@ -201,23 +201,28 @@ ssize_t Cq::read_error(fid_cq* f, fi_cq_err_entry* to, std::uint64_t) noexcept
     if (!lost && (count == 0 || e.error == 0)) {
         return -FI_EAGAIN;
     }
-    void* const data = to->err_data;
-    const bool its_own = to->err_data_size != 0 && FI_VERSION_GE(cq.domain_.api_version(), FI_VERSION(1, 5));
-    *to = {};
-    to->err_data = its_own ? data : nullptr;   // else it would become ours: there is none
+    // Before 1.5 the entry ended with err_data.
+    const bool sized = FI_VERSION_GE(cq.domain_.api_version(), FI_VERSION(1, 5));
+    const bool its_own = sized && to->err_data_size != 0;
+    fi_cq_err_entry told{};
+    told.err_data = its_own ? to->err_data : nullptr;   // else it would become ours: there is none
     if (lost) {
-        to->err = FI_EOVERRUN;
+        told.err = FI_EOVERRUN;
+    } else {
+        told.op_context = e.told.op_context;
+        told.flags = e.told.flags;
+        told.len = e.told.len;
+        told.buf = e.told.buf;
+        told.data = e.told.data;
+        told.tag = e.told.tag;
+        told.olen = e.overflow;
+        told.err = e.error;
+        told.prov_errno = e.provider_error;
+    }
+    std::memcpy(to, &told, sized ? sizeof told : offsetof(fi_cq_err_entry, err_data_size));
+    if (lost) {
         return 1;
     }
-    to->op_context = e.told.op_context;
-    to->flags = e.told.flags;
-    to->len = e.told.len;
-    to->buf = e.told.buf;
-    to->data = e.told.data;
-    to->tag = e.told.tag;
-    to->olen = e.overflow;
-    to->err = e.error;
-    to->prov_errno = e.provider_error;
     cq.head_ = (cq.head_ + 1) & (cq.ring_.size() - 1);
     cq.failed_.store(cq.failed_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     cq.count_.store(count - 1, std::memory_order_release);

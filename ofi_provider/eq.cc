@@ -171,7 +171,8 @@ ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noex
     if (eq.events_.empty() || !eq.events_.front().is_error) {
         return -FI_EAGAIN;
     }
-    void* const data = to->err_data_size != 0 ? to->err_data : nullptr;
+    const bool its_own = to->err_data_size != 0 && FI_VERSION_GE(eq.fabric_.api_version, FI_VERSION(1, 5));
+    void* const data = its_own ? to->err_data : nullptr;   // else it would become ours: there is none
     *to = eq.events_.front().error;
     to->err_data = data;
     to->err_data_size = 0;

@@ -509,6 +509,34 @@ TEST(LinnetAddressVector, AsynchronousInsertionsReportToTheirEventQueue)
     });
 }
 
+TEST(LinnetAddressVector, ErrorsOfInsertionsFillTheDataOfWhoAskedForOneFiveOrLater)
+{
+    alone([] {
+        for (const std::uint32_t version : {FI_VERSION(1, 4), FI_VERSION(1, 17)}) {
+            Node n{{.version = version}};
+            fid_eq* eq = nullptr;
+            ASSERT_EQ(fi_eq_open(n.fabric, nullptr, &eq, nullptr), 0);
+            fi_av_attr attr{};
+            attr.flags = FI_EVENT;
+            fid_av* av = nullptr;
+            ASSERT_EQ(fi_av_open(n.domain, &attr, &av, nullptr), 0);
+            EXPECT_EQ(fi_av_bind(av, &eq->fid, 0), 0);
+            const std::string none(n.name().size(), '\0');
+            EXPECT_EQ(fi_av_insert(av, none.data(), 1, nullptr, 0, nullptr), 0);
+            char data[8];
+            fi_eq_err_entry bad{};
+            bad.err_data = data;
+            bad.err_data_size = sizeof data;
+            EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), static_cast<ssize_t>(sizeof bad));
+            EXPECT_EQ(bad.err, FI_EINVAL);
+            EXPECT_EQ(bad.err_data, version < FI_VERSION(1, 5) ? nullptr : data);
+            EXPECT_EQ(bad.err_data_size, 0u);
+            EXPECT_EQ(fi_close(&av->fid), 0);
+            EXPECT_EQ(fi_close(&eq->fid), 0);
+        }
+    });
+}
+
 TEST(LinnetDomain, EventQueueThatIsBoundToItCannotBeClosedBeforeIt)
 {
     alone([] {

@@ -282,7 +282,7 @@ fi_info* make_hints(const Options& o)
 Node::Node(const Options& o, bool enabled)
 {
     fi_info* const hints = make_hints(o);
-    check(fi_getinfo(FI_VERSION(1, 17), o.node, o.service, o.info_flags, hints, &info), "fi_getinfo");
+    check(fi_getinfo(o.version, o.node, o.service, o.info_flags, hints, &info), "fi_getinfo");
     fi_freeinfo(hints);
     check(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
     check(fi_domain(fabric, info, &domain, nullptr), "fi_domain");

@@ -69,6 +69,7 @@ struct Options {
     const char* node{nullptr};
     const char* service{nullptr};
     std::uint64_t info_flags{0};
+    std::uint32_t version{FI_VERSION(1, 17)};
 };
 
 fi_info* make_hints(const Options& o);

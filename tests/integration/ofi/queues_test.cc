@@ -280,6 +280,32 @@ TEST(LinnetCompletionQueue, ConditionVariableIsSignalled)
     });
 }
 
+// Before 1.5 the entry was shorter, and the data always the provider's.
+TEST(LinnetCompletionQueue, ErrorEntryIsThatOfTheInterfaceThatWasAskedFor)
+{
+    two_processes(
+        [](Friend&) {
+            for (const std::uint32_t version : {FI_VERSION(1, 4), FI_VERSION(1, 5), FI_VERSION(1, 17)}) {
+                const bool sized = version >= FI_VERSION(1, 5);
+                Node n{{.version = version}};
+                char in = 0;
+                fi_context2 context;
+                n.post([&] { return fi_recv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, &context); });
+                EXPECT_EQ(fi_cancel(&n.ep->fid, &context), 0);
+                char data[8];
+                fi_cq_err_entry e{};
+                e.err_data = data;
+                e.err_data_size = sizeof data;
+                EXPECT_EQ(fi_cq_readerr(n.rx, &e, 0), 1);
+                EXPECT_EQ(e.err, FI_ECANCELED);
+                EXPECT_EQ(e.op_context, &context);
+                EXPECT_EQ(e.err_data == data, sized);
+                EXPECT_EQ(e.err_data_size, sized ? 0 : sizeof data);
+            }
+        },
+        [](Friend&) {});
+}
+
 TEST(CompletionQueue, CannotBeClosedWhileAnEndpointNamesIt)
 {
     two_processes([](Friend&) {
