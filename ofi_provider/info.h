@@ -31,7 +31,8 @@ inline constexpr std::uint64_t kRxCaps =
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t kTxOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE;
-inline constexpr std::uint64_t kRxOpFlags = FI_COMPLETION | FI_MULTI_RECV;
+// Receives complete when the data is in the buffer, whatever less is asked for.
+inline constexpr std::uint64_t kRxOpFlags = FI_COMPLETION | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 
 // The attributes of a shared context: false, and the log says which cannot be had; else what was left to us is filled in.
 [[nodiscard]] bool take_shared_tx(fi_tx_attr& attr);

@@ -12,8 +12,8 @@
 namespace linnet::ofi {
 
 // Flags that a receive may bring; what else comes is refused, because the caller relies on it.
-inline constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
-inline constexpr std::uint64_t kRecvTaggedFlags = FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+inline constexpr std::uint64_t kRecvMsgFlags = kRxOpFlags | FI_MORE;
+inline constexpr std::uint64_t kRecvTaggedFlags = (kRxOpFlags & ~FI_MULTI_RECV) | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD;
 
 fi_ops_msg* message_ops() noexcept;
 fi_ops_msg* no_message_ops() noexcept;

@@ -210,6 +210,7 @@ TEST(LinnetInfo, AttributesThatAskForNothingAreTaken)
                 [](fi_info& h) { h.tx_attr->mode = kNoFlag; },
                 [](fi_info& h) { h.tx_attr->tclass = FI_TC_LOW_LATENCY; },
                 [](fi_info& h) { h.rx_attr->total_buffered_recv = 1u << 30; },
+                [](fi_info& h) { h.rx_attr->op_flags = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE; },
                 [](fi_info& h) { h.domain_attr->mode = FI_RESTRICTED_COMP; },
                 [](fi_info& h) { h.domain_attr->mr_mode = ~0 & ~(FI_MR_BASIC | FI_MR_SCALABLE); },
                 [](fi_info& h) { h.domain_attr->tclass = FI_TC_BULK_DATA; },
