@@ -52,6 +52,7 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     std::uint32_t peer_incarnation{0};
     std::uint16_t epoch{0};
     bool mac{false};
+    bool crc{false};              // this side wants it, or the peer does
     SipKey mac_key{};
     void* route{nullptr};
     std::size_t frame_bytes{0};   // what this path and the peer take

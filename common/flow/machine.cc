@@ -90,6 +90,7 @@ Result<ConnectionId> Machine::add(const Opening& opening, TimePoint now)
         c->own_incarnation = opening.own_incarnation;
         c->epoch = opening.epoch;
         c->mac = opening.mac;
+        c->crc = config_.crc;
         c->mac_key = opening.mac_key;
         c->route = opening.route;
         c->frame_bytes = config_.frame_bytes;
@@ -111,13 +112,14 @@ std::uint64_t Machine::wire_id(ConnectionId id) const noexcept
     return c != nullptr ? c->own_wire_id : 0;
 }
 
-void Machine::connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes) noexcept
+void Machine::connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes, bool crc) noexcept
 {
     Connection* const c = get(id);
     if (c == nullptr || c->phase != Connection::Phase::kOpening) {
         return;
     }
     c->phase = Connection::Phase::kUp;
+    c->crc = c->crc || crc;
     c->frame_bytes = std::clamp(frame_bytes, std::min(kLeastFrameBytes, config_.frame_bytes), config_.frame_bytes);
     c->peer_wire_id = peer_id;
     c->peer_incarnation = peer_incarnation;

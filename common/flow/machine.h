@@ -143,8 +143,10 @@ public:
     // A connection that can receive nothing yet. Its number on the wire, which the peer must put into its frames, is wire_id(). kNoMemory.
     [[nodiscard]] Result<ConnectionId> add(const Opening& opening, TimePoint now);
     [[nodiscard]] std::uint64_t wire_id(ConnectionId id) const noexcept;
-    // What the peer said when the connection was opened. `frame_bytes`: what the path and the peer take, at most and by default the configured size.
-    void connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes = SIZE_MAX) noexcept;
+    // What the peer said when the connection was opened. `frame_bytes`: what the path and the peer take, at most and by default the configured size. `crc`: the
+    // peer wants frames to carry one, as Config::crc says of this side; either is enough.
+    void connect(ConnectionId id, std::uint64_t peer_id, std::uint32_t peer_incarnation, TimePoint now, std::size_t frame_bytes = SIZE_MAX,
+                 bool crc = false) noexcept;
     void close(ConnectionId id) noexcept;
     [[nodiscard]] Event take_back(ConnectionId id) noexcept;   // kNone: the connection is gone
     [[nodiscard]] TimePoint last_heard(ConnectionId id) const noexcept;

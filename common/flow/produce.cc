@@ -185,7 +185,7 @@ void Machine::seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<cons
     }
     std::uint32_t flags = h.flags.get();
     flags |= polling_ ? wire::frame_flag::kPolling : 0u;
-    flags |= c.mac ? wire::frame_flag::kMac : config_.crc ? wire::frame_flag::kCrc : 0u;
+    flags |= c.mac ? wire::frame_flag::kMac : c.crc ? wire::frame_flag::kCrc : 0u;
     h.connection.set(c.peer_wire_id);
     h.incarnation.set(c.own_incarnation);
     h.source.set(static_cast<std::uint32_t>(c.id.value));
@@ -210,7 +210,7 @@ void Machine::seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<cons
     if (!extra.empty()) {
         std::memcpy(f.head.data() + at, extra.data(), extra.size());
     }
-    if (config_.crc && !c.mac) {
+    if (c.crc && !c.mac) {
         std::uint32_t sum = wire::crc32c(std::as_bytes(std::span{&h, 1}));
         sum = wire::crc32c(extra, sum);
         h.crc.set(wire::crc32c(f.payload, sum));

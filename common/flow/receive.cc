@@ -51,7 +51,7 @@ bool Machine::check(const Connection& c, wire::FrameHead h, std::span<const std:
         return tag == frame_mac(c.mac_key, h, body.first(extra), body.subspan(extra));
     }
     if ((h.flags.get() & wire::frame_flag::kCrc) == 0) {
-        return !config_.crc;
+        return !c.crc;
     }
     const std::uint32_t said = h.crc.get();
     h.crc.set(0);

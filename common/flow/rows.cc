@@ -68,7 +68,7 @@ void Machine::begin_row(Connection& c, const wire::FrameHead& h, std::span<const
 Machine::Ahead Machine::ahead() const noexcept
 {
     const Connection* const c = get(row_of_);
-    if (c == nullptr || !c->up() || c->mac || config_.crc) {
+    if (c == nullptr || !c->up() || c->mac || c->crc) {
         return {};
     }
     for (std::uint32_t n = c->bulk->rx.ack(); n != c->bulk->rx.ack() + kTrains; ++n) {

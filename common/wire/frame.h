@@ -93,12 +93,15 @@ enum class OpenStep : std::uint8_t {
     kConfirm = 3,
     kUp = 4,        // the confirm was taken; no packet
 };
+namespace open_wish {
+inline constexpr std::uint16_t kCrc = 1;   // the sender's frames carry a CRC, and it drops those that do not
+}   // namespace open_wish
 struct OpenHead {
     OpenStep step{OpenStep::kNone};
     std::uint8_t role{0};      // LinkRole
     le16 frame_bytes;          // the largest frame, head and payload, that the sender wants to get
     le16 bytes;                // of the packet that follows
-    le16 reserved;             // zero
+    le16 wants;                // open_wish
     le64 own;                  // the sender's name of the connection: goes into FrameHead::connection of all that is sent to it
 };
 static_assert(sizeof(OpenHead) == 16 && alignof(OpenHead) == 1);

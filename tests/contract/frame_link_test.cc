@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "contract/endpoint.h"
 #include "support/sim_port.h"
@@ -275,6 +276,38 @@ TEST_P(FrameLink, FramesAreNoLongerThanThePeerWants)
     ASSERT_EQ(narrow.sink.packets.size(), 1u);
     EXPECT_EQ(narrow.sink.packets[0].bytes, p.bytes);
     EXPECT_TRUE(std::all_of(net.sent.begin(), net.sent.end(), [](const auto& f) { return f.bytes.size() <= 500; }));
+}
+
+TEST_P(FrameLink, FramesCarryChecksumsWhereEitherSideWantsThem)
+{
+    Settings strict;
+    std::string error;
+    ASSERT_EQ(strict.set("frame_crc", "on", error), Status::kOk);
+    hosts.push_back(std::make_unique<Host>(net, 3, GetParam(), 1472, strict, clock));
+    Host& wants = *hosts.back();
+    for (const bool calls : {true, false}) {
+        Host& opener = calls ? wants : *a;
+        Host& other = calls ? *b : wants;
+        ASSERT_TRUE(opener.transport->connect(PeerId{2}, LinkRole::kLane, other.name).ok());
+        pass(milliseconds{5});
+        const Packet p = eager(1, 100);
+        for (Host* const h : {&opener, &other}) {
+            ASSERT_FALSE(h->sink.ups.empty());
+            h->sink.packets.clear();
+            const LanePacket one = p.lane();
+            ASSERT_EQ(h->transport->send_lane(h->sink.ups.back().link, {&one, 1}).taken, 1u);
+        }
+        pass(milliseconds{50});
+        for (const Host* const h : {&opener, &other}) {
+            ASSERT_EQ(h->sink.packets.size(), 1u) << "calls " << calls;
+            EXPECT_EQ(h->sink.packets[0].bytes, p.bytes);
+        }
+    }
+    EXPECT_TRUE(std::all_of(net.sent.begin(), net.sent.end(), [](const auto& f) {
+        wire::FrameHead h;
+        std::memcpy(&h, f.bytes.data(), sizeof h);
+        return (h.flags.get() & wire::frame_flag::kCrc) != 0;
+    }));
 }
 
 TEST_P(FrameLink, DamagedOpeningFramesAreCountedAndOpenNothing)

@@ -155,16 +155,6 @@ private:
     void start(Link& link, const wire::EndpointName& name) noexcept LINNET_REQUIRES(token_);
     void call_next(Link& link) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool make_call(Link& link) noexcept LINNET_REQUIRES(token_);
-    void call_failed(Link& link, Status why, std::string text) noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] bool connection_for(Link& link) noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] bool ready_to_send(Link& link, std::uint32_t peer_incarnation, std::size_t peer_frame_bytes) noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] std::size_t open_frame(const Link& link, std::uint64_t to, wire::OpenStep step, std::span<const std::byte> packet,
-                                         std::span<std::byte, kMaxOpenFrame> out) noexcept LINNET_REQUIRES(token_);
-    void send_open(Link& link, wire::OpenStep step, std::span<const std::byte> packet, bool repeat) noexcept LINNET_REQUIRES(token_);
-    void repeat_open(Link& link) noexcept LINNET_REQUIRES(token_);
-    void open_due(Link& link, TimePoint now) noexcept LINNET_REQUIRES(token_);
-    void open_done(Link& link) noexcept LINNET_REQUIRES(token_);
-    void open_frame_arrived(Channel& ch, const RxFrame& frame) noexcept LINNET_REQUIRES(token_);
     struct OpenFrame {
         Channel& channel;
         wire::FrameHead head;
@@ -172,6 +162,16 @@ private:
         std::span<const std::byte> packet;
         Route from;
     };
+    void call_failed(Link& link, Status why, std::string text) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool connection_for(Link& link) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] bool ready_to_send(Link& link, const OpenFrame& said) noexcept LINNET_REQUIRES(token_);
+    [[nodiscard]] std::size_t open_frame(const Link& link, std::uint64_t to, wire::OpenStep step, std::span<const std::byte> packet,
+                                         std::span<std::byte, kMaxOpenFrame> out) noexcept LINNET_REQUIRES(token_);
+    void send_open(Link& link, wire::OpenStep step, std::span<const std::byte> packet, bool repeat) noexcept LINNET_REQUIRES(token_);
+    void repeat_open(Link& link) noexcept LINNET_REQUIRES(token_);
+    void open_due(Link& link, TimePoint now) noexcept LINNET_REQUIRES(token_);
+    void open_done(Link& link) noexcept LINNET_REQUIRES(token_);
+    void open_frame_arrived(Channel& ch, const RxFrame& frame) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] std::string alias_of(const Route& caller) const noexcept;
     void hello_arrived(const OpenFrame& f) noexcept LINNET_REQUIRES(token_);
     void welcome_arrived(Link& link, const OpenFrame& f) noexcept LINNET_REQUIRES(token_);

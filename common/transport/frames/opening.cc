@@ -177,9 +177,9 @@ bool FrameTransport::connection_for(Link& link) noexcept
 }
 
 // Both sides know each other: frames are taken and may be sent.
-bool FrameTransport::ready_to_send(Link& link, std::uint32_t peer_incarnation, std::size_t peer_frame_bytes) noexcept
+bool FrameTransport::ready_to_send(Link& link, const OpenFrame& said) noexcept
 {
-    const std::size_t frame_bytes = std::min(port_->frame_bytes(link.route), peer_frame_bytes);
+    const std::size_t frame_bytes = std::min<std::size_t>(port_->frame_bytes(link.route), said.open.frame_bytes.get());
     Channel& ch = channel_of(link);
     Held lock{ch};
     std::unique_ptr<BulkQueue> leaving;
@@ -194,7 +194,8 @@ bool FrameTransport::ready_to_send(Link& link, std::uint32_t peer_incarnation, s
     } catch (const std::bad_alloc&) {
         return false;
     }
-    ch.machine->connect(link.connection, link.peer_wire_id, peer_incarnation, now_, frame_bytes);
+    const bool crc = (said.open.wants.get() & wire::open_wish::kCrc) != 0;
+    ch.machine->connect(link.connection, link.peer_wire_id, said.head.incarnation.get(), now_, frame_bytes, crc);
     Tx& tx = ch.tx[link.number];
     tx = Tx{};
     tx.id = link.id;
@@ -222,6 +223,7 @@ std::size_t FrameTransport::open_frame(const Link& link, std::uint64_t to, wire:
     open.role = static_cast<std::uint8_t>(link.role);
     open.bytes.set(static_cast<std::uint16_t>(packet.size()));
     open.frame_bytes.set(static_cast<std::uint16_t>(std::min<std::size_t>(port_->frame_bytes(link.route), UINT16_MAX)));
+    open.wants.set(settings_.boolean(SettingId::kFrameCrc) ? wire::open_wish::kCrc : 0);
     wire::FrameHead head;
     head.kind = wire::FrameKind::kOpen;
     head.flags.set(wire::frame_flag::kCrc);
@@ -437,7 +439,7 @@ void FrameTransport::confirm_arrived(Link& link, const OpenFrame& f) noexcept
             end_link(link, true, failed(verdict.why) ? verdict.why : Status::kRefused, describe(link, "the confirmation was rejected", 0));
             return;
         }
-        if (!ready_to_send(link, f.head.incarnation.get(), f.open.frame_bytes.get())) {
+        if (!ready_to_send(link, f)) {
             end_link(link, true, Status::kNoMemory, describe(link, "no memory for a link", 0));
             return;
         }
@@ -502,7 +504,7 @@ void FrameTransport::welcome_arrived(Link& link, const OpenFrame& f) noexcept
         Held lock{ch};
         link.route = f.from;
     }
-    if (!ready_to_send(link, f.head.incarnation.get(), f.open.frame_bytes.get())) {
+    if (!ready_to_send(link, f)) {
         end_link(link, true, Status::kNoMemory, describe(link, "no memory for a link", 0));
         return;
     }

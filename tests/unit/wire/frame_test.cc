@@ -55,8 +55,9 @@ TEST(Frame, GoldenBytesOfWhatFollows)
     o.role = 1;
     o.frame_bytes.set(0x0102);
     o.bytes.set(0x1112);
+    o.wants.set(open_wish::kCrc);
     o.own.set(0x2122232425262728);
-    EXPECT_EQ(hex_of(o), "02" "01" "0201" "1211" "0000" "2827262524232221");
+    EXPECT_EQ(hex_of(o), "02" "01" "0201" "1211" "0100" "2827262524232221");
 }
 
 TEST(Frame, GoldenNumbers)
