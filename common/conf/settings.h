@@ -28,7 +28,7 @@ enum class SettingOrigin : std::uint8_t { kDefault = 0, kEnvironment = 1, kHost 
     switch (origin) {
         case SettingOrigin::kDefault: return "default";
         case SettingOrigin::kEnvironment: return "environment";
-        case SettingOrigin::kHost: return "host";
+        case SettingOrigin::kHost: return "parameters of MPI or libfabric";
     }
     return "unknown";
 }

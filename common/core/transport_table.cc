@@ -67,6 +67,7 @@ std::string wrong_transport(std::string_view setting)
         return {};
     }
     const auto table = transport_table();
+    const std::string_view whole = setting;
     while (!setting.empty()) {
         const std::string_view word = take_word(setting);
         if (!word.empty() && std::none_of(table.begin(), table.end(), [word](const TransportRow& row) { return word == row.name; })) {
@@ -74,7 +75,8 @@ std::string wrong_transport(std::string_view setting)
             for (const TransportRow& row : table) {
                 all += std::string{all.empty() ? "" : ", "} + row.name;
             }
-            return "setting transports is wrong: it must be auto, or a comma list of " + all + "; not \"" + std::string{word} + '"';
+            const std::string what = word == "auto" ? "and auto stands alone" : "not \"" + std::string{word} + '"';
+            return "setting transports=" + std::string{whole} + " is wrong: it must be auto, or a comma list of " + all + "; " + what;
         }
     }
     return {};

@@ -52,10 +52,10 @@ TEST(Settings, WrongValueIsExplainedAndChangesNothing)
     Settings s;
     std::string error;
     EXPECT_EQ(s.set("connect_timeout", "5 parsecs", error), Status::kInvalid);
-    EXPECT_EQ(error, "setting connect_timeout=5 parsecs (from the host) is wrong: it must be a duration from 100ms to 60min "
+    EXPECT_EQ(error, "setting connect_timeout=5 parsecs (from the parameters of MPI or libfabric) is wrong: it must be a duration from 100ms to 60min "
                      "(with ns, us, ms, s or min)");
     EXPECT_EQ(s.set("tcp_port_max", "70000", error), Status::kInvalid);
-    EXPECT_EQ(error, "setting tcp_port_max=70000 (from the host) is wrong: it must be a number from 0 to 65535");
+    EXPECT_EQ(error, "setting tcp_port_max=70000 (from the parameters of MPI or libfabric) is wrong: it must be a number from 0 to 65535");
     EXPECT_EQ(s.duration(SettingId::kConnectTimeout), std::chrono::seconds{30});
     EXPECT_EQ(s.origin(SettingId::kConnectTimeout), SettingOrigin::kDefault);
 }
@@ -65,9 +65,9 @@ TEST(Settings, UnknownNameSuggestsTheNearest)
     Settings s;
     std::string error;
     EXPECT_EQ(s.set("conect_timeout", "5s", error), Status::kNotFound);
-    EXPECT_EQ(error, "unknown setting conect_timeout=5s (from the host); did you mean connect_timeout?");
+    EXPECT_EQ(error, "unknown setting conect_timeout=5s (from the parameters of MPI or libfabric); did you mean connect_timeout?");
     EXPECT_EQ(s.set("zzz", "1", error), Status::kNotFound);
-    EXPECT_EQ(error, "unknown setting zzz=1 (from the host)");
+    EXPECT_EQ(error, "unknown setting zzz=1 (from the parameters of MPI or libfabric)");
 }
 
 TEST(Settings, EnvironmentIsReadByUpperCaseName)

@@ -97,7 +97,9 @@ TEST(WrongTransport, IsTheFirstWordThatNamesNone)
     for (const char* right : {"auto", "", " ", "tcp", ",tcp,,", " udp , tcp", "loopback,shm,eth,udp,tcp"}) {
         EXPECT_EQ(wrong_transport(right), "") << right;
     }
-    EXPECT_EQ(wrong_transport("tcp,shn,ethh"), "setting transports is wrong: it must be auto, or a comma list of loopback, shm, eth, udp, tcp; not \"shn\"");
+    const std::string must = " is wrong: it must be auto, or a comma list of loopback, shm, eth, udp, tcp; ";
+    EXPECT_EQ(wrong_transport("tcp,shn,ethh"), "setting transports=tcp,shn,ethh" + must + "not \"shn\"");
+    EXPECT_EQ(wrong_transport("auto,tcp"), "setting transports=auto,tcp" + must + "and auto stands alone");
     for (const char* wrong : {"TCP", "tcp shm", "auto,tcp", "tcpx", "t"}) {
         EXPECT_NE(wrong_transport(wrong), "") << wrong;
     }
