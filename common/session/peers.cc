@@ -141,7 +141,7 @@ Result<Session*> SessionLayer::add(const wire::EndpointName& name)
         return adopt_name(*it->second, name) ? Result<Session*>{it->second} : Status::kInvalid;
     }
     if (!reachable(name)) {
-        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(name).c_str());
+        LINNET_LOG(log_, kError, "no transport reaches %s; see the settings transports and net_include, its own too", name_text(name).c_str());
         return Status::kUnreachable;
     }
     return make(name, true, false);
@@ -167,7 +167,7 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
         }
     }
     if (!reachable(address)) {
-        LINNET_LOG(log_, kError, "no transport reaches %s (setting transports)", name_text(address).c_str());
+        LINNET_LOG(log_, kError, "no transport reaches %s; see the settings transports and net_include, its own too", name_text(address).c_str());
         return Status::kUnreachable;
     }
     return make(address, false, true);
