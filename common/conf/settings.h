@@ -78,6 +78,12 @@ private:
     std::array<Value, kSettingCount> values_;
 };
 
+// The ports from one setting to another; both 0: any. kInvalid, and why, where the two contradict each other.
+struct PortRange {
+    unsigned low{0}, high{0};
+};
+[[nodiscard]] Status port_range(const Settings& settings, SettingId lowest, SettingId highest, PortRange& out, std::string& error);
+
 // "LINNET_CONNECT_TIMEOUT" for "connect_timeout".
 [[nodiscard]] std::string setting_variable(std::string_view name);
 

@@ -101,8 +101,14 @@ Status TcpTransport::listen_everywhere()
         LINNET_LOG(log_, kError, "tcp: no network interface can be used (%s); see the settings net_include and net_exclude", own_.all_lines().c_str());
         return Status::kUnreachable;
     }
-    const auto low = given_port_ != 0 ? given_port_ : static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMin));
-    const auto high = given_port_ != 0 ? given_port_ : std::max(low, static_cast<unsigned>(settings_.integer(SettingId::kTcpPortMax)));
+    PortRange range;
+    std::string wrong;
+    if (const Status s = port_range(settings_, SettingId::kTcpPortMin, SettingId::kTcpPortMax, range, wrong); failed(s)) {
+        LINNET_LOG(log_, kError, "tcp: %s", wrong.c_str());
+        return s;
+    }
+    const unsigned low = given_port_ != 0 ? given_port_ : range.low;
+    const unsigned high = given_port_ != 0 ? given_port_ : range.high;
     int error = EADDRINUSE;
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {

@@ -116,8 +116,14 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         return Status::kUnreachable;
     }
     const unsigned given = name.port.get();   // by another transport, which listens there: a name has room for one
-    const unsigned low = given != 0 ? given : static_cast<unsigned>(settings_.integer(SettingId::kUdpPortMin));
-    const unsigned high = given != 0 ? given : std::max(low, static_cast<unsigned>(settings_.integer(SettingId::kUdpPortMax)));
+    PortRange range;
+    std::string wrong;
+    if (const Status s = port_range(settings_, SettingId::kUdpPortMin, SettingId::kUdpPortMax, range, wrong); failed(s)) {
+        LINNET_LOG(log_, kError, "udp: %s", wrong.c_str());
+        return s;
+    }
+    const unsigned low = given != 0 ? given : range.low;
+    const unsigned high = given != 0 ? given : range.high;
     int error = EADDRINUSE;
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {

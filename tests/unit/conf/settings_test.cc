@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "support/test_log.h"
 
@@ -58,6 +59,29 @@ TEST(Settings, WrongValueIsExplainedAndChangesNothing)
     EXPECT_EQ(error, "setting tcp_port_max=70000 (from the parameters of MPI or libfabric) is wrong: it must be a number from 0 to 65535");
     EXPECT_EQ(s.duration(SettingId::kConnectTimeout), std::chrono::seconds{30});
     EXPECT_EQ(s.origin(SettingId::kConnectTimeout), SettingOrigin::kDefault);
+}
+
+TEST(Settings, PortsAreARangeOrAny)
+{
+    const auto range_of = [](const char* low, const char* high, PortRange& range) {
+        Settings s;
+        std::string error;
+        EXPECT_EQ(s.set("tcp_port_min", low, error), Status::kOk);
+        EXPECT_EQ(s.set("tcp_port_max", high, error), Status::kOk);
+        const Status status = port_range(s, SettingId::kTcpPortMin, SettingId::kTcpPortMax, range, error);
+        EXPECT_EQ(failed(status), !error.empty());
+        return error;
+    };
+    PortRange range;
+    EXPECT_EQ(range_of("0", "0", range), "");
+    EXPECT_EQ(std::pair(range.low, range.high), std::pair(0u, 0u));
+    EXPECT_EQ(range_of("6000", "0", range), "");
+    EXPECT_EQ(std::pair(range.low, range.high), std::pair(6000u, 65535u));
+    EXPECT_EQ(range_of("6000", "6000", range), "");
+    EXPECT_EQ(std::pair(range.low, range.high), std::pair(6000u, 6000u));
+    EXPECT_EQ(range_of("6000", "5000", range), "settings tcp_port_min=6000 and tcp_port_max=5000 are wrong together: the ports are those from tcp_port_min, "
+                                               "which must be given and not be the higher one, to tcp_port_max");
+    EXPECT_NE(range_of("0", "5000", range), "");
 }
 
 TEST(Settings, UnknownNameSuggestsTheNearest)
