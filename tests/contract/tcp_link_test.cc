@@ -487,6 +487,7 @@ protected:
 TEST_P(CongestionControl, IsTheOneThatWasAskedForAtBothEnds)
 {
     const std::string other = systems_own() == "reno" ? "cubic" : "reno";
+    testing::allow_complaint("tcp_congestion=" + other + " is not to be had");
     make({{SettingId::kTcpCongestion, other}});
     if (!said("tcp: congestion control " + other)) {
         GTEST_SKIP() << "the system has or allows none but its own";
@@ -503,7 +504,10 @@ TEST_P(CongestionControl, NothingAskedForMeansTheSystemsOwn)
 
 TEST_P(CongestionControl, RefusedNameIsToldAndTheSystemsOwnUsed)
 {
+    testing::allow_complaint("tcp_congestion=no-such-control is not to be had");
     make({{SettingId::kTcpCongestion, "no-such-control"}});
+    EXPECT_TRUE(said("tcp: tcp_congestion=no-such-control is not to be had, " + systems_own() +
+                     " is used; net.ipv4.tcp_allowed_congestion_control lists what everybody may choose"));
     EXPECT_TRUE(said("tcp: congestion control " + systems_own() + ", the system refused no-such-control"));
     EXPECT_EQ(ends(), std::pair(systems_own(), systems_own()));
 }

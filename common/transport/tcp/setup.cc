@@ -144,6 +144,10 @@ Status TcpTransport::watch_listeners()
     const bool as_asked = in_force == socket_options_.congestion;
     LINNET_LOG(log_, kInfo, "tcp: congestion control %s%s%s", in_force.c_str(), as_asked || socket_options_.congestion.empty() ? "" : ", the system refused ",
                as_asked ? "" : socket_options_.congestion.c_str());
+    if (!as_asked && !socket_options_.congestion.empty() && settings_.origin(SettingId::kTcpCongestion) != SettingOrigin::kDefault) {
+        LINNET_LOG(log_, kWarn, "tcp: tcp_congestion=%s is not to be had, %s is used; net.ipv4.tcp_allowed_congestion_control lists what everybody may choose",
+                   socket_options_.congestion.c_str(), in_force.c_str());
+    }
     if (!as_asked) {
         socket_options_.congestion.clear();   // do not ask again for each connection
     }
