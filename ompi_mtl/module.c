@@ -125,6 +125,9 @@ mca_mtl_base_module_t *mtl_linnet_module_open(void)
         .expected_peers = (uint32_t)ompi_process_info.num_procs,
         .local_ranks = (uint32_t)ompi_process_info.num_local_peers + 1u,
     };
+    if (ompi_process_info.my_local_rank == 0) {   /* once on each host: mpirun gives all ranks the same */
+        mtl_linnet_params_check();
+    }
     if (linnet_context_open(&options, &mtl_linnet_module.context) != LINNET_OK) {
         mtl_linnet_module.context = NULL;
         return NULL;

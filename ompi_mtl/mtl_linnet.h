@@ -99,6 +99,8 @@ void mtl_linnet_counters_register(void);
 /* The settings that somebody set as MCA parameters; `out` must hold MTL_LINNET_SETTINGS_MAX. */
 #define MTL_LINNET_SETTINGS_MAX 192
 size_t mtl_linnet_params_changed(linnet_setting_t *out);
+/* Warns of MCA parameters mtl_linnet_* that there are not. */
+void mtl_linnet_params_check(void);
 int mtl_linnet_param_priority(void);
 
 /* endpoint.c */

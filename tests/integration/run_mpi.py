@@ -153,6 +153,9 @@ CASES = [
     Case("self", ranks=1, only="linnet", options="-x LINNET_CONNECT_TIMEOUT=soon", fails=True, expect=r"LINNET_CONNECT_TIMEOUT=soon .*is wrong", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_NET_INCLUDE=nosuchinterface0", tcp=True, fails=True, expect=r"net_include", seconds=60),
     Case("self", ranks=1, only="linnet", options="-x LINNET_EXPECTED_PEERS=16777216", tcp=True, fails=True, expect=r"descriptors are needed .*expected_peers", seconds=60),
+    Case("self", ranks=1, only="linnet", environment="OMPI_MCA_mtl_linnet_eager_limit=", fails=True, expect=r"eager_limit= .*is wrong", seconds=60),
+    Case("self", ranks=2, only="linnet", options="--mca mtl_linnet_transport shm", here=True,
+         expect=r"(?s)\A(?=.*unknown MCA parameter mtl_linnet_transport ignored)(?!(?:.*unknown MCA parameter){2})(?=.*ok self)"),
     Case("huge", seconds=900, full=True, memory=10),
     # One process dies, or gives up, in the midst of work: the job ends at once, and the launcher says which rank it was, or a survivor that is faster.
     *(Case("death", f"{how} {work}", ranks=4, fails=True, within=5, seconds=60, options="--mca osc pt2pt" if work == "rma" else "",
