@@ -3,8 +3,14 @@
 // Registration with libfabric, parameters, log.
 #include "provider.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "fabric.h"
 #include "info.h"
@@ -22,6 +28,32 @@ void define_parameters() noexcept
         const bool choice = info.choices != nullptr;
         fi_param_define(&provider, info.name, FI_PARAM_STRING, "%s%s%s%s (default: %s)", info.text, choice ? " One of " : "",
                         choice ? info.choices : "", choice ? "." : "", *info.default_value != '\0' ? info.default_value : "empty");
+    }
+}
+
+// libfabric says nothing about a variable that no provider has defined.
+void warn_of_unknown() noexcept
+{
+    constexpr std::string_view kPrefix = "FI_LINNET_";
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view written{*variable};
+        if (!written.starts_with(kPrefix)) {
+            continue;
+        }
+        const std::string_view name = written.substr(kPrefix.size(), written.find('=') - kPrefix.size());
+        const auto same = [](char variable_letter, char letter) { return variable_letter == std::toupper(static_cast<unsigned char>(letter)); };
+        linnet_setting_info_t info{};
+        bool known = false;
+        for (std::size_t i = 0; !known && linnet_setting_describe(i, &info) == LINNET_OK; ++i) {
+            const std::string_view setting{info.name};
+            known = std::equal(name.begin(), name.end(), setting.begin(), setting.end(), same);
+        }
+        if (!known) {
+            std::array<char, 200> line{};
+            std::snprintf(line.data(), line.size(), "unknown variable %s%.*s ignored; fi_info -e lists all", kPrefix.data(),
+                          static_cast<int>(name.size()), name.data());
+            log_line(nullptr, LINNET_LOG_WARN, line.data());
+        }
     }
 }
 
@@ -48,7 +80,7 @@ void log_line(void*, linnet_log_level_t level, const char* line) noexcept
     const fi_log_level to = level <= LINNET_LOG_WARN ? FI_LOG_WARN : level == LINNET_LOG_INFO ? FI_LOG_INFO : FI_LOG_DEBUG;
     if (fi_log_enabled(&provider, to, FI_LOG_CORE) != 0) {
         fi_log(&provider, to, FI_LOG_CORE, "linnet", 0, "%s\n", line);
-    } else if (level <= LINNET_LOG_WARN) {
+    } else {   // the setting log_level has let it pass
         std::fprintf(stderr, "linnet: %s\n", line);
     }
 }
@@ -105,5 +137,6 @@ int no_ops_open(fid*, const char*, std::uint64_t, void**, void*) noexcept { retu
 extern "C" __attribute__((visibility("default"))) fi_provider* fi_prov_ini()
 {
     linnet::ofi::define_parameters();
+    linnet::ofi::warn_of_unknown();
     return &linnet::ofi::provider;
 }

@@ -38,7 +38,7 @@ extern fi_provider provider;
 // FI_LINNET_<setting>, in the environment, as settings of a context: what was set, no more.
 std::vector<std::pair<std::string, std::string>> parameters_set();
 
-// linnet_log_fn: to libfabric's log; errors and warnings to standard error when that log is off.
+// linnet_log_fn: to libfabric's log; to standard error when that log is off.
 void log_line(void* arg, linnet_log_level_t level, const char* line) noexcept;
 
 // Positive fi_errno value of a negative status.

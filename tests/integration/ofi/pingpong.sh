@@ -16,6 +16,7 @@ fail() {
 fi_info -p linnet >"fi_info.$$" || fail "fi_info"
 grep -q 'provider: linnet' "fi_info.$$" && grep -q 'type: FI_EP_RDM' "fi_info.$$" || fail "fi_info says: $(cat "fi_info.$$")"
 fi_info -p linnet -e | grep -q FI_LINNET_TRANSPORTS || fail "the settings are not among the parameters that fi_info -e shows"
+FI_LINNET_TRANSPORT=tcp fi_info -p linnet 2>&1 | grep -q 'unknown variable FI_LINNET_TRANSPORT ignored' || fail "a parameter that there is not is not told"
 rm -f "fi_info.$$"
 
 lab=${top_srcdir:?}/tests/lab/lab
@@ -39,13 +40,14 @@ over() {
         [ $tries -lt 200 ] || fail "the server does not listen"
         sleep 0.1
     done
-    timeout 50 "$lab" exec -n "$name" h1 -- fi_pingpong -e rdm -m "$2" -c -I 20 -p linnet "$to" >"pingpong.$$" 2>&1 ||
+    FI_LINNET_LOG_LEVEL=info timeout 50 "$lab" exec -n "$name" h1 -- fi_pingpong -e rdm -m "$2" -c -I 20 -p linnet "$to" >"pingpong.$$" 2>&1 ||
         fail "the client over $1, $2: $(cat "pingpong.$$")"
     wait $server || fail "the server over $1, $2"
     rows=$(grep -c '^[0-9]' "pingpong.$$")
     crossed=$(($(received) - before))
     # 64 bytes to 1 MiB, 20 times
     [ "$rows" -ge 6 ] && grep -q '^1m ' "pingpong.$$" || fail "over $1, $2 the client says: $(cat "pingpong.$$")"
+    grep -q 'linnet: interface eth0 .*: used' "pingpong.$$" || fail "FI_LINNET_LOG_LEVEL=info changes nothing: $(cat "pingpong.$$")"
     [ $crossed -gt 20000000 ] || fail "over $1, $2 only $crossed bytes crossed the cable"
     echo "ok: $2 over $1: $rows sizes, $crossed bytes"
 }
