@@ -134,7 +134,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "them through shared memory, as is measured at the start, or the sender computes.", true},
 
     {SettingId::kFrameCrc, "frame_crc", SettingKind::kBool, "off", 0, 0, nullptr,
-     "Whether frames of udp and eth carry a CRC-32C of all that is in them, between two processes where either has it on, for networks that damage frames.", true},
+     "Whether frames of udp and eth carry a CRC-32C of all that is in them, between two processes where either has it on, for networks that damage "
+     "frames.", true},
     {SettingId::kUdpPortMin, "udp_port_min", SettingKind::kInteger, "0", 0, 65535, nullptr,
      "Lowest UDP port to be called at; 0 means any; with transports=auto it is the TCP port of the process.", false},
     {SettingId::kUdpPortMax, "udp_port_max", SettingKind::kInteger, "0", 0, 65535, nullptr,

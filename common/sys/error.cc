@@ -55,7 +55,7 @@ const char* errno_text(int error) noexcept
 
 Status log_errno(const Log& log, const char* what, int error) noexcept
 {
-    LINNET_LOG(log, kError, "%s: %s", what, errno_text(error));
+    LINNET_LOG(log, kError, "%s: %s%s", what, errno_text(error), error == EMFILE ? "; raise the limit of open files (ulimit -n, RLIMIT_NOFILE)" : "");
     return status_from_errno(error);
 }
 

@@ -144,10 +144,17 @@ void ShmTransport::start(Link& link) noexcept
         return;
     }
     const std::size_t bytes = segment_bytes(link.role);
-    auto memory = create_memfd("linnet-link", bytes, log_);
-    auto mapping = memory.ok() ? Mapping::map(memory->get(), bytes, MapAccess::kReadWrite, log_) : Result<Mapping>{memory.status()};
+    const Log quiet{LogLevel::kNone, nullptr, nullptr};   // the session tries again and again, and each would say so
+    auto memory = create_memfd("linnet-link", bytes, quiet);
+    auto mapping = memory.ok() ? Mapping::map(memory->get(), bytes, MapAccess::kReadWrite, quiet) : Result<Mapping>{memory.status()};
     if (!mapping.ok()) {
-        fail_link(link, mapping.status(), 0, "cannot make shared memory");
+        const char* const what = mapping.status() == Status::kNoDescriptors
+                                     ? "cannot make shared memory: too many open files; raise their limit (ulimit -n, RLIMIT_NOFILE)"
+                                     : "cannot make shared memory";
+        if (const std::uint64_t n = memory_throttle_.hit(); n != 0) {
+            LINNET_LOG(log_, kError, "shm: %s (%llu times)", what, static_cast<unsigned long long>(n));
+        }
+        fail_link(link, mapping.status(), 0, what);
         return;
     }
     link.segment = std::move(*mapping);

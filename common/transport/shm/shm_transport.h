@@ -197,6 +197,7 @@ private:
     alignas(kCacheLine) std::array<std::byte, kWholeMax + kInlineBytes> whole_;   // the packet being handed up
     std::uint64_t rubbish_{0};
     LogThrottle rubbish_throttle_;
+    LogThrottle memory_throttle_;
 };
 
 }   // namespace linnet::shm

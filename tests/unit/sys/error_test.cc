@@ -40,5 +40,11 @@ TEST(LogErrno, LogsCallAndCauseOnce)
     EXPECT_EQ(testing::logged_lines().size(), 1u);
 }
 
+TEST(LogErrno, SaysWhatToDoAboutTooFewDescriptors)
+{
+    testing::expect_complaint("eventfd: Too many open files; raise the limit of open files (ulimit -n, RLIMIT_NOFILE)");
+    EXPECT_EQ(log_errno(testing::test_log(), "eventfd", EMFILE), Status::kNoDescriptors);
+}
+
 }   // namespace
 }   // namespace linnet
