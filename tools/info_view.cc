@@ -128,6 +128,14 @@ std::string peer_lines(const PeerFinding& p)
 // What stands for a size: what was measured, else what is predicted.
 double time_of(const CostPoint& p) { return p.measured_ns != 0 ? p.measured_ns : p.predicted_ns; }
 
+// The least of many times, and still more than that of a longer message: the two processes had the cores too seldom to meet.
+bool disturbed(const PathFinding& c)
+{
+    constexpr double kTooMuch = 1.5;
+    const auto less = [](const CostPoint& a, const CostPoint& b) { return b.measured_ns != 0 && b.measured_ns * kTooMuch < a.measured_ns; };
+    return c.error.empty() && std::adjacent_find(c.points.begin(), c.points.end(), less) != c.points.end();
+}
+
 std::string time_text(double ns)
 {
     std::array<char, 32> text{};
@@ -158,6 +166,9 @@ std::string cost_lines(const InfoReport& r)
                     time_text(p.predicted_ns) + "\n";
         }
     }
+    if (std::any_of(r.costs.begin(), r.costs.end(), disturbed)) {
+        text += "  " + wrapped("other programs took the cores: a longer message took less time than a shorter one; measure again when they rest", 2) + "\n";
+    }
     for (const std::string& line : cheapest_paths(r.costs)) {
         text += "  " + line + "\n";
     }
@@ -174,6 +185,7 @@ json cost_json(const PathFinding& c)
     }
     return {{"transport", c.transport},
             {"error", c.error},
+            {"disturbed", disturbed(c)},
             {"O_s", line_json(c.cost.send)},
             {"g", line_json(c.cost.gap)},
             {"L", line_json(c.cost.latency)},
@@ -301,6 +313,11 @@ std::string info_text(const InfoReport& r)
     for (const TransportFinding& t : r.transports) {
         text += transport_lines(t);
     }
+    for (const TransportFinding& t : r.transports) {
+        if (t.stops_job) {
+            text += "  a job does not start with these settings: it needs " + t.name + "\n";
+        }
+    }
     text += "\ninterfaces\n" + interface_lines(r);
     text += "\nmessages\n";
     for (const SizeRange& s : r.sizes) {
@@ -326,6 +343,7 @@ std::string info_json(const InfoReport& r)
         transports.push_back({{"name", t.name},
                               {"usable", t.usable},
                               {"chosen", t.chosen},
+                              {"stops_job", t.stops_job},
                               {"lacks", t.lacks},
                               {"notes", t.notes},
                               {"prior", {{"latency_us", microseconds(t.prior_latency)}, {"gbyte_per_s", t.prior_bytes_per_ns}}}});

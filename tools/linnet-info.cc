@@ -146,7 +146,8 @@ int run(const Options& options)
     const bool any = server ? std::any_of(report.costs.begin(), report.costs.end(), [](const PathFinding& c) { return c.error.empty(); })
                      : peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)
                             : std::any_of(report.transports.begin(), report.transports.end(), works);
-    return std::fflush(stdout) != 0 ? 2 : any ? 0 : 1;
+    const bool starts = std::none_of(report.transports.begin(), report.transports.end(), [](const TransportFinding& t) { return t.stops_job; });
+    return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 2 : any && starts ? 0 : 1;
 }
 
 // Only returns when it cannot serve.
@@ -171,7 +172,9 @@ int main(int argc, char** argv)
     app.add_flag("-m,--measure", options.measure, "Measure what messages cost, towards the peer or within this host; takes some seconds");
     app.add_flag("--serve", options.serve, "Let others measure towards this host until interrupted; on trusted networks only");
     app.add_option("-s,--save", options.save, "Add what was measured to this profile, which the setting path_profile may name");
-    app.add_option("peer", options.peer, "A host name or address: show the ways to it, too");
+    app.add_option("peer", options.peer, "A host name or address: show the ways to it, too")->check([](const std::string& given) {
+        return given.empty() ? std::string{"must not be empty"} : std::string{};
+    });
     app.add_option("-p,--port", options.port,
                    "Call this TCP port of the peer, to see whether it can be reached; or where --serve and --measure meet (27180)")
         ->check(CLI::Range(1u, 65535u));

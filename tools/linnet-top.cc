@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
@@ -105,7 +106,7 @@ int main(int argc, char** argv)
     app.add_flag("-j,--json", options.json, "Print one JSON document per line instead of a table");
     app.add_flag("-c,--counters", options.table.counters, "Show every counter that is not zero");
     app.add_flag("-P,--peers", options.table.peers, "Show the peers of each process");
-    app.add_option("-p,--pid", options.pids, "Show only this process; may be given several times")->check(CLI::PositiveNumber);
+    app.add_option("-p,--pid", options.pids, "Show only this process; may be given several times")->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
     app.add_option("-i,--interval", options.interval, "Time between two looks, with its unit: 500ms, 2s")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
 

@@ -76,6 +76,7 @@ TransportFinding check(const core::TransportRow& row, const Settings& settings)
     finding.prior_latency = transport->caps().latency;
     finding.prior_bytes_per_ns = transport->caps().bytes_per_ns;
     finding.usable = !failed(opened) && transport->usable();
+    finding.stops_job = failed(opened) && finding.chosen && (!settings.automatic_transports() || row.automatic == core::TransportRow::Automatic::kYes);
     for (const Said& s : said) {
         const std::string line = without_name(s.line, finding.name);
         if (s.level <= LogLevel::kWarn || line.rfind("skipped", 0) == 0) {   // that is no warning if nobody asked for this transport
@@ -123,7 +124,8 @@ WayToPeer ether_way(const InetAddress& peer, const std::vector<AddressVerdict>& 
             return {"eth", true, "it is in the network of " + v.interface + ", so most likely on its segment; opening a link tells"};
         }
     }
-    return {"eth", false, "it is in the network of no interface that is used: there are routers between, which frames do not pass"};
+    const char* const why = peer.link_local() ? "" : ": there are routers between, which frames do not pass";
+    return {"eth", false, std::string{"it is in the network of no interface that is used"} + why};
 }
 
 WayToPeer way(const TransportFinding& t, const InetAddress& peer, bool own_host, const std::string& no_route, const std::vector<AddressVerdict>& own)
@@ -195,6 +197,10 @@ PeerFinding check_peer(const InetAddress& peer, const Settings& settings, const 
 std::optional<InetAddress> look_up(const std::string& host, std::uint16_t port, std::string& error)
 {
     if (auto plain = InetAddress::parse(host, port)) {
+        if (!plain->unicast()) {
+            error = "not the address of a host";
+            return std::nullopt;
+        }
         return plain;
     }
     ::addrinfo hints{};

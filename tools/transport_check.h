@@ -21,6 +21,7 @@ struct TransportFinding {
     std::string name;
     bool usable{false};
     bool chosen{false};                 // by the setting transports
+    bool stops_job{false};              // cannot be opened, and a job with these settings does not start without it
     std::vector<std::string> lacks;     // why it is not usable, or what keeps it from being as good as it could be
     std::vector<std::string> notes;     // what it chose: addresses, queue sizes
     Nanos prior_latency{};              // half round trip of an empty packet, before anything was measured

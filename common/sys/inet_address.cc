@@ -102,6 +102,13 @@ bool InetAddress::link_local() const noexcept
     return is_v4() ? bytes_[0] == 169 && bytes_[1] == 254 : family_ == AF_INET6 && bytes_[0] == 0xfe && (bytes_[1] & 0xc0) == 0x80;
 }
 
+bool InetAddress::unicast() const noexcept
+{
+    const bool none = std::all_of(bytes_.begin(), bytes_.end(), [](auto byte) { return byte == 0; });
+    const bool everybody = std::all_of(bytes_.begin(), bytes_.begin() + 4, [](auto byte) { return byte == 0xff; });
+    return is_v4() ? bytes_[0] != 0 && (bytes_[0] & 0xf0) != 0xe0 && !everybody : family_ == AF_INET6 && !none && bytes_[0] != 0xff;
+}
+
 bool InetAddress::in_network(const InetAddress& network, unsigned prefix) const noexcept
 {
     if (family_ != network.family_ || prefix > bits() || !same_link(network)) {

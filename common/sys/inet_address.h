@@ -45,6 +45,7 @@ public:
 
     [[nodiscard]] bool loopback() const noexcept;     // 127.0.0.0/8, ::1
     [[nodiscard]] bool link_local() const noexcept;   // 169.254.0.0/16, fe80::/10
+    [[nodiscard]] bool unicast() const noexcept;      // not 0.0.0.0/8, 224.0.0.0/4, 255.255.255.255, ::, ff00::/8
     // An address that does not say its interface is the same as one that does.
     [[nodiscard]] bool same_host(const InetAddress& other) const noexcept
     {

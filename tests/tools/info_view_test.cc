@@ -172,6 +172,29 @@ TEST(Costs, OneThatFailedIsToldAndNotCompared)
     EXPECT_TRUE(cheapest_paths({failed}).empty());
 }
 
+TEST(Costs, OfProcessesThatHadNoCoreAreToldToBeSuch)
+{
+    constexpr const char* kRemark = "other programs took the cores";
+    InfoReport r = report();
+    r.costs_from = "measured";
+    r.costs = {path("udp", 2000, 1)};
+    for (CostPoint& p : r.costs[0].points) {
+        p.measured_ns = 2000 + static_cast<double>(p.bytes);
+    }
+    EXPECT_FALSE(contains(info_text(r), kRemark));
+    r.costs[0].points[0].measured_ns = 300'000;
+    EXPECT_TRUE(contains(info_text(r), kRemark));
+    EXPECT_TRUE(nlohmann::json::parse(info_json(r))["costs"]["paths"][0]["disturbed"]);
+}
+
+TEST(Transports, WithoutWhichNoJobStartsAreTold)
+{
+    InfoReport r = report();
+    EXPECT_FALSE(contains(info_text(r), "a job does not start"));
+    r.transports[0].stops_job = true;
+    EXPECT_TRUE(contains(info_text(r), "a job does not start with these settings: it needs eth"));
+}
+
 TEST(CheapestPaths, AreRangesOfSizes)
 {
     PathFinding quick = path("udp", 2000, 0);

@@ -80,6 +80,12 @@ TEST(InetAddress, KindsAreTold)
     EXPECT_TRUE(InetAddress::parse("fe80::1")->link_local());
     EXPECT_TRUE(InetAddress::parse("febf::1")->link_local());
     EXPECT_FALSE(InetAddress::parse("fec0::1")->link_local());
+    for (const char* const host : {"10.1.0.2", "127.0.0.1", "223.255.255.255", "240.0.0.1", "::1", "fe80::1", "2001:db8::1"}) {
+        EXPECT_TRUE(InetAddress::parse(host)->unicast()) << host;
+    }
+    for (const char* const none : {"0.0.0.0", "224.0.0.1", "239.255.0.1", "255.255.255.255", "::", "ff02::1"}) {
+        EXPECT_FALSE(InetAddress::parse(none)->unicast()) << none;
+    }
 }
 
 TEST(InetAddress, NetworksAreComparedByTheirPrefix)
