@@ -7,6 +7,7 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -88,7 +89,7 @@ std::optional<InetAddress> InetAddress::from_sockaddr(const ::sockaddr* address)
 bool InetAddress::interface_is_here() const noexcept
 {
     std::array<char, IF_NAMESIZE> name{};
-    return scope_ == 0 || ::if_indextoname(scope_, name.data()) != nullptr;
+    return scope_ == 0 || ::if_indextoname(scope_, name.data()) != nullptr || errno != ENXIO;   // who has no descriptor left to ask by does not know
 }
 
 bool InetAddress::loopback() const noexcept

@@ -263,7 +263,6 @@ TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
         [](Friend&) {});
 }
 
-// Two queues of one endpoint and a thread in each, and nothing happens: they sleep, and do not wake each other for ever.
 // The signal comes again and again: the first may come before the thread sleeps.
 TEST(Waiting, SignalThatIsHandledEndsABlockingRead)
 {
@@ -301,6 +300,7 @@ TEST(Waiting, SignalThatIsHandledEndsABlockingRead)
         [](Friend&) {});
 }
 
+// Two queues of one endpoint and a thread in each, and nothing happens: they sleep, and do not wake each other for ever.
 TEST(LinnetWaiting, ThreadsWithNothingToDoSleep)
 {
     two_processes(
