@@ -42,7 +42,8 @@ TEST(LinnetWrongUse, QueuesOfNoKindAreNotOpened)
         attr.wait_obj = static_cast<fi_wait_obj>(FI_WAIT_POLLFD + 1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         attr.wait_obj = FI_WAIT_UNSPEC;
-        attr.wait_cond = static_cast<fi_cq_wait_cond>(FI_CQ_COND_THRESHOLD + 1);
+        const int beyond = FI_CQ_COND_THRESHOLD + 1;   // as a program in C may say it
+        std::memcpy(&attr.wait_cond, &beyond, sizeof attr.wait_cond);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         attr.wait_obj = FI_WAIT_NONE;   // with which it is ignored
         ASSERT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), 0);
