@@ -285,9 +285,9 @@ TEST(LinnetCompletionQueue, ErrorEntryIsThatOfTheInterfaceThatWasAskedFor)
 {
     two_processes(
         [](Friend&) {
-            for (const std::uint32_t version : {FI_VERSION(1, 4), FI_VERSION(1, 5), FI_VERSION(1, 17)}) {
-                const bool sized = version >= FI_VERSION(1, 5);
-                Node n{{.version = version}};
+            for (const unsigned minor : {4u, 5u, 17u}) {
+                const bool sized = minor >= 5;
+                Node n{{.version = FI_VERSION(1, minor)}};
                 char in = 0;
                 fi_context2 context;
                 n.post([&] { return fi_recv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, &context); });
