@@ -14,6 +14,15 @@ namespace {
 constexpr std::size_t kLeastRing = 64;
 // So many messages of a row of sends are read as complete, at most, before a look makes progress.
 constexpr unsigned kMostSpared = 32;
+// A program in C may have put any number there, of which C++ knows only those of the names.
+std::uint32_t condition_of(const fi_cq_attr& attr) noexcept
+{
+    std::uint32_t number;
+    static_assert(sizeof number == sizeof attr.wait_cond);
+    std::memcpy(&number, &attr.wait_cond, sizeof number);
+    return number;
+}
+
 // Below it no system puts anything that a pointer could mean.
 constexpr std::uintptr_t kLeastAddress = 65536;
 
@@ -44,7 +53,7 @@ void tell(char* to, const fi_cq_tagged_entry& entry, std::size_t bytes) noexcept
 // Who leaves the format open gets the shortest entries, as from libfabric's own providers: Sandia OpenSHMEM has no room for more.
 Cq::Cq(Domain& domain, const fi_cq_attr& attr)
     : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr.format},
-      entry_bytes_{bytes_of(format_)}, condition_{attr.wait_cond}, ring_(kLeastRing)
+      entry_bytes_{bytes_of(format_)}, thresholds_{condition_of(attr) == FI_CQ_COND_THRESHOLD}, ring_(kLeastRing)
 {
     fid.fclass = FI_CLASS_CQ;
     fid.ops = const_cast<fi_ops*>(fid_ops());
@@ -58,8 +67,8 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
         static const fi_cq_attr kDefault{};
         const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
         const bool conditional = want.wait_obj != FI_WAIT_NONE;   // else the condition is ignored
-        if (want.format > FI_CQ_FORMAT_TAGGED || (conditional && want.wait_cond > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
-            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %d or flags 0x%llx cannot be had\n", want.format, want.wait_cond,
+        if (want.format > FI_CQ_FORMAT_TAGGED || (conditional && condition_of(want) > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %u or flags 0x%llx cannot be had\n", want.format, condition_of(want),
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
         }
@@ -268,7 +277,7 @@ ssize_t Cq::sread_from(fid_cq* f, void* to, std::size_t count, fi_addr_t* from, 
         // The threshold is the value of `cond`, as of all providers of libfabric 1.17. Others take it for a pointer to one: then, as a wait may, this one
         // ends with any completion. More than the caller has room for would never be seen to be met.
         const auto value = reinterpret_cast<std::uintptr_t>(cond);
-        const bool wants_many = cq.condition_ == FI_CQ_COND_THRESHOLD && value < kLeastAddress;
+        const bool wants_many = cq.thresholds_ && value < kLeastAddress;
         const std::size_t threshold = wants_many ? std::clamp<std::size_t>(value, 1, std::max<std::size_t>(count, 1)) : 1;
         return cq.wait_and_take(to, count, from, timeout, threshold);
     });

@@ -91,7 +91,7 @@ private:
     Domain& domain_;
     fi_cq_format format_;
     std::size_t entry_bytes_;
-    fi_cq_wait_cond condition_;
+    bool thresholds_;                      // a blocking read may ask for more than one entry (FI_CQ_COND_THRESHOLD)
     Lock lock_;
     std::vector<CqEntry> ring_;            // guarded by lock_, a power of two
     std::size_t head_{0};                  // guarded by lock_: of the oldest; wraps with the ring
