@@ -149,19 +149,20 @@ std::string Settings::value_text(SettingId id) const
     return row.kind == SettingKind::kText ? value(id).text : format_setting(row.kind, value(id).number, row.choices);
 }
 
-Status port_range(const Settings& settings, SettingId lowest, SettingId highest, PortRange& out, std::string& error)
+Result<PortRange> port_range(const Settings& settings, SettingId lowest, SettingId highest, unsigned given, const Log& log, const char* who)
 {
     constexpr unsigned kHighestPort = 65535;
     const auto low = static_cast<unsigned>(settings.integer(lowest));
     const auto high = static_cast<unsigned>(settings.integer(highest));
     if (high != 0 && (low == 0 || low > high)) {
-        const auto said = [&settings](SettingId id) { return std::string{setting_info(id).name} + "=" + settings.value_text(id); };
-        error = "settings " + said(lowest) + " and " + said(highest) + " are wrong together: the ports are those from " + setting_info(lowest).name +
-                ", which must be given and not be the higher one, to " + setting_info(highest).name;
+        const char* const low_name = setting_info(lowest).name;
+        const char* const high_name = setting_info(highest).name;
+        LINNET_LOG(log, kError,
+                   "%s: settings %s=%u and %s=%u are wrong together: the ports are those from %s, which must be given and not be the higher one, to %s", who,
+                   low_name, low, high_name, high, low_name, high_name);
         return Status::kInvalid;
     }
-    out = {low, low != 0 && high == 0 ? kHighestPort : high};
-    return Status::kOk;
+    return given != 0 ? PortRange{given, given} : PortRange{low, low != 0 && high == 0 ? kHighestPort : high};
 }
 
 std::string setting_variable(std::string_view name)

@@ -78,11 +78,12 @@ private:
     std::array<Value, kSettingCount> values_;
 };
 
-// The ports from one setting to another; both 0: any. kInvalid, and why, where the two contradict each other.
 struct PortRange {
     unsigned low{0}, high{0};
 };
-[[nodiscard]] Status port_range(const Settings& settings, SettingId lowest, SettingId highest, PortRange& out, std::string& error);
+// The ports from one setting to another, or `given` alone if that is not 0; both 0: any. kInvalid: the two contradict each other, which was logged for the
+// transport `who`.
+[[nodiscard]] Result<PortRange> port_range(const Settings& settings, SettingId lowest, SettingId highest, unsigned given, const Log& log, const char* who);
 
 // "LINNET_CONNECT_TIMEOUT" for "connect_timeout".
 [[nodiscard]] std::string setting_variable(std::string_view name);

@@ -101,14 +101,11 @@ Status TcpTransport::listen_everywhere()
         LINNET_LOG(log_, kError, "tcp: no network interface can be used (%s); see the settings net_include and net_exclude", own_.all_lines().c_str());
         return Status::kUnreachable;
     }
-    PortRange range;
-    std::string wrong;
-    if (const Status s = port_range(settings_, SettingId::kTcpPortMin, SettingId::kTcpPortMax, range, wrong); failed(s)) {
-        LINNET_LOG(log_, kError, "tcp: %s", wrong.c_str());
-        return s;
+    const Result<PortRange> ports = port_range(settings_, SettingId::kTcpPortMin, SettingId::kTcpPortMax, given_port_, log_, "tcp");
+    if (!ports.ok()) {
+        return ports.status();
     }
-    const unsigned low = given_port_ != 0 ? given_port_ : range.low;
-    const unsigned high = given_port_ != 0 ? given_port_ : range.high;
+    const auto [low, high] = *ports;
     int error = EADDRINUSE;
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {

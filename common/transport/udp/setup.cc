@@ -116,14 +116,11 @@ Status UdpPort::bind_all(wire::EndpointName& name)
         return Status::kUnreachable;
     }
     const unsigned given = name.port.get();   // by another transport, which listens there: a name has room for one
-    PortRange range;
-    std::string wrong;
-    if (const Status s = port_range(settings_, SettingId::kUdpPortMin, SettingId::kUdpPortMax, range, wrong); failed(s)) {
-        LINNET_LOG(log_, kError, "udp: %s", wrong.c_str());
-        return s;
+    const Result<PortRange> ports = port_range(settings_, SettingId::kUdpPortMin, SettingId::kUdpPortMax, given, log_, "udp");
+    if (!ports.ok()) {
+        return ports.status();
     }
-    const unsigned low = given != 0 ? given : range.low;
-    const unsigned high = given != 0 ? given : range.high;
+    const auto [low, high] = *ports;
     int error = EADDRINUSE;
     unsigned draws = 0;
     for (unsigned port = low; port <= high && (error == EADDRINUSE || error == EACCES);) {

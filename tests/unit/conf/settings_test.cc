@@ -63,13 +63,15 @@ TEST(Settings, WrongValueIsExplainedAndChangesNothing)
 
 TEST(Settings, PortsAreARangeOrAny)
 {
-    const auto range_of = [](const char* low, const char* high, PortRange& range) {
+    const auto range_of = [](const char* low, const char* high, PortRange& range, unsigned given = 0) {
         Settings s;
         std::string error;
         EXPECT_EQ(s.set("tcp_port_min", low, error), Status::kOk);
         EXPECT_EQ(s.set("tcp_port_max", high, error), Status::kOk);
-        const Status status = port_range(s, SettingId::kTcpPortMin, SettingId::kTcpPortMax, range, error);
-        EXPECT_EQ(failed(status), !error.empty());
+        const Log log{LogLevel::kError, [](void* to, LogLevel, const char* line) noexcept { *static_cast<std::string*>(to) = line; }, &error};
+        const Result<PortRange> ports = port_range(s, SettingId::kTcpPortMin, SettingId::kTcpPortMax, given, log, "tcp");
+        EXPECT_EQ(ports.ok(), error.empty());
+        range = ports.ok() ? *ports : PortRange{};
         return error;
     };
     PortRange range;
@@ -79,9 +81,13 @@ TEST(Settings, PortsAreARangeOrAny)
     EXPECT_EQ(std::pair(range.low, range.high), std::pair(6000u, 65535u));
     EXPECT_EQ(range_of("6000", "6000", range), "");
     EXPECT_EQ(std::pair(range.low, range.high), std::pair(6000u, 6000u));
-    EXPECT_EQ(range_of("6000", "5000", range), "settings tcp_port_min=6000 and tcp_port_max=5000 are wrong together: the ports are those from tcp_port_min, "
-                                               "which must be given and not be the higher one, to tcp_port_max");
+    EXPECT_EQ(range_of("6000", "6001", range, 7000), "");
+    EXPECT_EQ(std::pair(range.low, range.high), std::pair(7000u, 7000u));
+    EXPECT_EQ(range_of("6000", "5000", range),
+              "tcp: settings tcp_port_min=6000 and tcp_port_max=5000 are wrong together: the ports are those from tcp_port_min, which must be given and not be "
+              "the higher one, to tcp_port_max");
     EXPECT_NE(range_of("0", "5000", range), "");
+    EXPECT_NE(range_of("0", "5000", range, 7000), "");
 }
 
 TEST(Settings, UnknownNameSuggestsTheNearest)
