@@ -266,6 +266,7 @@ private:
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
     Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
+    Crowd::Memory robbery_{};
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)

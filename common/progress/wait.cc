@@ -78,7 +78,7 @@ void ProgressEngine::give_way() noexcept
         if (slow && now - before > robbed_) {
             yield_watch_.watch_until(now, now + 2 * robbery_remembered_);   // until after what is remembered has passed
             if (watched && somebody) {
-                crowd_.robbed(now, now - before, robbery_remembered_);
+                crowd_.robbed(now, now - before, robbery_);
             }
         } else {
             crowd_.spared();

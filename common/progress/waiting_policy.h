@@ -40,8 +40,6 @@ public:
     static constexpr unsigned kCalmest = 4;
     static constexpr Ticks kYieldsInMean = 16;
     static constexpr Ticks kBearableShare = 4;   // one in so many of the time lost in slow yields is borne
-    static constexpr Ticks kLimitOfLoot = 16;    // the least loss that counts is the memory of it divided by this
-    static constexpr Ticks kLeastOfMemory = 16;  // and so is the shortest memory: about two slices
     static constexpr Ticks kGrowthOfMemory = 2;
 
     void suspect() noexcept { score_.store(kFull, std::memory_order_relaxed); }
@@ -72,28 +70,36 @@ public:
     // somebody uses makes it the shortest again.
     [[nodiscard]] unsigned calm() const noexcept { return calm_.load(std::memory_order_relaxed); }
 
+    // For how long yields are dear after some were: `shortest` at first, about two slices, which is also the loss that it takes; `longest` after more of them.
+    struct Memory {
+        Ticks shortest{0};
+        Ticks longest{0};
+    };
     // A yield that ended `now` `took` a time slice: a program that computes had it, and does not yield in return as a neighbour does that waits. Or one of
     // many neighbours was slow, which is no reason to stop yielding: what counts is the share of the time that is lost so. More than a quarter over two
-    // slices, and for a while no yield is worth its price; afterwards one more slice tells that the other program is still there. A neighbour that copies a
-    // megabyte is soon done; so the while is short at first, and twice as long, up to `memory`, each time the first yield after it went like that.
-    void robbed(Ticks now, Ticks took, Ticks memory) noexcept
+    // slices, and for a while no yield is worth its price. Afterwards two more slices must tell that the other program is still there, not one: among
+    // neighbours that sleep, each woken for its message, the first that yields gets the core back when all of them have had their turn (EEVDF: who yields
+    // forfeits its claim), and only when most of them yield again is it soon. A neighbour that copies a megabyte is soon done; so the while is short at
+    // first, and twice as long each time no yield after it came back soon.
+    void robbed(Ticks now, Ticks took, const Memory& memory) noexcept
     {
-        const Ticks limit = memory / kLimitOfLoot;
+        const Ticks limit = memory.shortest;
         const Ticks before = robbed_at_.exchange(now, std::memory_order_relaxed);
         const Ticks kept = (now - std::min(now, before)) / kBearableShare;   // `before` may lie ahead, see below
         const Ticks loot = loot_.load(std::memory_order_relaxed);
         const Ticks sum = loot - std::min(loot, kept) + std::min(took, limit - 1);   // never one alone
-        loot_.store(std::min(sum, limit), std::memory_order_relaxed);
-        const bool again = unrefuted_.load(std::memory_order_relaxed);
-        unrefuted_.store(sum >= limit, std::memory_order_relaxed);
-        if (sum >= limit) {
-            const Ticks last = shunned_.load(std::memory_order_relaxed);
-            const Ticks time = std::clamp(again ? kGrowthOfMemory * last : last, memory / kLeastOfMemory, memory);
-            shunned_.store(time, std::memory_order_relaxed);
-            robbed_at_.store(now + time, std::memory_order_relaxed);   // nothing is forgotten until then
-            robbed_until_.store(now + time, std::memory_order_relaxed);
-            suspect();
+        if (sum < limit) {
+            loot_.store(sum, std::memory_order_relaxed);
+            return;
         }
+        loot_.store(0, std::memory_order_relaxed);
+        const bool again = unrefuted_.exchange(true, std::memory_order_relaxed);
+        const Ticks last = shunned_.load(std::memory_order_relaxed);
+        const Ticks time = std::clamp(again ? kGrowthOfMemory * last : last, memory.shortest, memory.longest);
+        shunned_.store(time, std::memory_order_relaxed);
+        robbed_at_.store(now + time, std::memory_order_relaxed);
+        robbed_until_.store(now + time, std::memory_order_relaxed);
+        suspect();
     }
     // A yield came back soon.
     void spared() noexcept

@@ -102,30 +102,37 @@ TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
     EXPECT_EQ(next_yield(), 300u);
 }
 
+constexpr Crowd::Memory kGrowing{100, 1600};
+constexpr Crowd::Memory kShort{100, 100};
+
 TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
 {
     Crowd crowd;
-    crowd.robbed(5000, 40, 1600);
+    crowd.robbed(5000, 40, kGrowing);
     EXPECT_FALSE(crowd.yields_are_dear(5001));
-    crowd.robbed(5400, 60, 1600);   // long after the first: may have been a daemon both times
+    crowd.robbed(5400, 60, kGrowing);   // long after the first: may have been a daemon both times
     EXPECT_FALSE(crowd.yields_are_dear(5401));
-    crowd.robbed(5460, 60, 1600);
+    crowd.robbed(5460, 60, kGrowing);
     EXPECT_TRUE(crowd.contended());
     EXPECT_TRUE(crowd.yields_are_dear(5461));
     EXPECT_TRUE(crowd.yields_are_dear(5559));
     EXPECT_FALSE(crowd.yields_are_dear(5560));
-    crowd.robbed(5610, 40, 1600);   // the first yield afterwards: still there
-    EXPECT_TRUE(crowd.yields_are_dear(5809));
-    EXPECT_FALSE(crowd.yields_are_dear(5810));
-    crowd.robbed(6500, 60, 1600);   // much later: forgotten
+    crowd.robbed(5620, 60, kGrowing);   // the first yield afterwards may have been as slow because the neighbours slept,
+    EXPECT_FALSE(crowd.yields_are_dear(5621));
+    crowd.robbed(5680, 60, kGrowing);   // but not the next one too: still there
+    EXPECT_TRUE(crowd.yields_are_dear(5879));
+    EXPECT_FALSE(crowd.yields_are_dear(5880));
+    crowd.robbed(6500, 60, kGrowing);   // much later: forgotten
     EXPECT_FALSE(crowd.yields_are_dear(6501));
 }
 
-// For how long yields are dear after one more of them was, from 10 000 000 on.
-Ticks dear_for(Crowd& crowd, Ticks memory, Ticks& now)
+// For how long yields are dear after two more of them were.
+Ticks dear_for(Crowd& crowd, const Crowd::Memory& memory, Ticks& now)
 {
-    now += memory / 10;
-    crowd.robbed(now, memory / 10, memory);
+    for (int i = 0; i < 2; ++i) {
+        now += memory.shortest;
+        crowd.robbed(now, memory.shortest, memory);
+    }
     Ticks end = now + 1;
     while (crowd.yields_are_dear(end)) {
         ++end;
@@ -139,13 +146,21 @@ TEST(Crowd, AProgramThatStaysIsAskedForLessAndLessOften)
 {
     Crowd crowd;
     Ticks now = 10'000'000;
-    EXPECT_EQ(dear_for(crowd, 1600, now), 0u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 99u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 199u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 399u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 799u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
-    EXPECT_EQ(dear_for(crowd, 1600, now), 1599u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 99u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 199u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 399u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 799u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 1599u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 1599u);
+}
+
+TEST(Crowd, WhereRanksOutnumberCoresItIsAskedForAllTheTime)
+{
+    Crowd crowd;
+    Ticks now = 10'000'000;
+    for (int i = 0; i < 6; ++i) {
+        EXPECT_EQ(dear_for(crowd, kShort, now), 99u);
+    }
 }
 
 TEST(Crowd, ANeighbourThatWasSlowIsAskedAgainSoon)
@@ -153,24 +168,24 @@ TEST(Crowd, ANeighbourThatWasSlowIsAskedAgainSoon)
     Crowd crowd;
     Ticks now = 10'000'000;
     for (int i = 0; i < 6; ++i) {
-        static_cast<void>(dear_for(crowd, 1600, now));
+        static_cast<void>(dear_for(crowd, kGrowing, now));
     }
     for (Ticks time = 1599; time > 200; time /= 2) {   // the first yield of each time is a short one, the next is not
         crowd.spared();
         crowd.spared();
-        const Ticks dear = dear_for(crowd, 1600, now);
+        const Ticks dear = dear_for(crowd, kGrowing, now);
         EXPECT_LE(dear, time / 2 + 1);
         EXPECT_GE(dear, 99u);
     }
     crowd.spared();
     crowd.spared();
-    EXPECT_EQ(dear_for(crowd, 1600, now), 99u);
+    EXPECT_EQ(dear_for(crowd, kGrowing, now), 99u);
 }
 
 TEST(Crowd, OneYieldHoweverLongIsNoSign)
 {
     Crowd crowd;
-    crowd.robbed(1'000'000, 900'000, 1600);
+    crowd.robbed(1'000'000, 900'000, kGrowing);
     EXPECT_FALSE(crowd.yields_are_dear(1'000'001));
     EXPECT_FALSE(crowd.contended());
 }
@@ -181,13 +196,13 @@ TEST(Crowd, SlowNeighboursAreBorneWhileTheyTakeLessThanAQuarterOfTheTime)
     Ticks now = 10'000;
     for (int i = 0; i < 1000; ++i) {
         now += 45;
-        crowd.robbed(now, 10, 1600);
+        crowd.robbed(now, 10, kGrowing);
         ASSERT_FALSE(crowd.yields_are_dear(now + 1));
     }
     int more = 0;
     for (; more < 1000 && !crowd.yields_are_dear(now + 1); ++more) {
         now += 20;
-        crowd.robbed(now, 10, 1600);
+        crowd.robbed(now, 10, kGrowing);
     }
     EXPECT_LT(more, 30);
 }
@@ -195,8 +210,8 @@ TEST(Crowd, SlowNeighboursAreBorneWhileTheyTakeLessThanAQuarterOfTheTime)
 struct Robbed : Crowd {
     Robbed() noexcept
     {
-        robbed(1, 1'000'000, 1'000'000);
-        robbed(2, 1'000'000, 1'000'000);
+        robbed(1, 1'000'000, {1'000'000, 1'000'000});
+        robbed(2, 1'000'000, {1'000'000, 1'000'000});
     }
 };
 
