@@ -145,7 +145,8 @@ void ProgressEngine::event_thread_parked() noexcept
     }
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const bool watching = watch_for_held(held);
-    const Nanos hold_time = crowd_.contended() ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time;
+    const bool contended = crowd_.contended();
+    const Nanos hold_time = watch_length_.next(contended ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time, contended);
     const Nanos patience = watching ? hold_time : event_thread_patience();
     event_sleep_.sleeps_until(clock_.now() + patience);
     event_sleep_.close();   // before we look whether somebody has opened it meanwhile
@@ -180,8 +181,10 @@ void ProgressEngine::send_what_is_held() noexcept
     const auto age = static_cast<std::int64_t>(read_ticks() - stamp_.load(std::memory_order_relaxed));
     const bool sent = held_sent_.load(std::memory_order_relaxed) == held_.load(std::memory_order_seq_cst);
     if (sent || age < static_cast<std::int64_t>(hold_age_) || !token_.try_take()) {
+        watch_length_.in_vain();
         return;
     }
+    watch_length_.worth_it();
     pass(config_.event_budget, StatsRole::kEventThread);
     let_go();
 }

@@ -266,7 +266,7 @@ private:
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
     Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
-    Crowd::Memory robbery_{};
+    Crowd::Memory robbery_;
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
@@ -299,13 +299,12 @@ private:
     bool called_by_arrival_{false};
     Ticks woke_at_{0};
     std::uint32_t held_seen_{0};                // held_ at its last look
-    unsigned watch_{0};                         // looks that are left of watching for held packets
+    unsigned watch_{0};                         // looks that are left of watching for held packets,
+    SleepLength watch_length_;                  // so far apart
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
-    std::atomic<std::uint32_t> event_runs_{0};
-    std::atomic<unsigned> event_cpu_{0};
+    std::atomic<std::uint32_t> event_runs_{0}, event_id_{0};   // so many times; of the thread
     std::atomic<std::uintptr_t> event_mark_{0};
-    std::atomic<unsigned> event_on_{kNowhere};  // the same, while it is awake
-    std::atomic<std::uint32_t> event_id_{0};    // of the thread
+    std::atomic<unsigned> event_cpu_{0}, event_on_{kNowhere};  // where it ran last; the same, while it is awake
     KeptOff kept_off_;                          // by leave_work()
 
     // the holder of the token

@@ -270,7 +270,7 @@ private:
     bool slept_{false};
 };
 
-// How long a sleep in a row of empty polls may be. A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there each
+// How long a sleep in a row of empty polls may be, or of the event thread between two looks for held packets. A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there each
 // sleep that nothing ended makes the next one twice as long. What the host waits for besides comes later by that much; when it leaves a row, for long, that
 // found nothing, it had such a thing, and the sleeps are short again.
 //
@@ -281,6 +281,7 @@ public:
 
     [[nodiscard]] Nanos next(Nanos shortest, bool contended) const noexcept { return contended ? shortest * (1u << doublings_) : shortest; }
     void in_vain() noexcept { doublings_ = std::min(doublings_ + 1, kMostDoublings); }
+    void worth_it() noexcept { doublings_ = 0; }
     // Each poll of the row says what it found.
     void polled(bool found) noexcept { found_ = found; }
     // The host was away for long since the last poll.

@@ -433,6 +433,16 @@ TEST(SleepLength, DoublesInACrowdWhileSleepsAreInVain)
     }
 }
 
+TEST(SleepLength, IsShortAgainBehindOneThatWasWorthIt)
+{
+    SleepLength length;
+    length.in_vain();
+    length.in_vain();
+    EXPECT_EQ(length.next(10us, true), 40us);
+    length.worth_it();
+    EXPECT_EQ(length.next(10us, true), 10us);
+}
+
 TEST(SleepLength, IsShortAgainWhenTheHostLeavesForSomethingElse)
 {
     constexpr Nanos kShortest{500};
