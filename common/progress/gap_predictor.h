@@ -124,7 +124,7 @@ private:
             const int next = long_gap ? std::clamp(row + 1, 1, kSurelyLong) : std::clamp(row - 1, -kSurelyShort, -1);
             after_[history].store(static_cast<std::int8_t>(next), std::memory_order_relaxed);
             weight_.store(long_gap ? kForget : static_cast<std::uint8_t>(weight - (weight != 0 ? 1 : 0)), std::memory_order_relaxed);
-            history_.store(static_cast<std::uint8_t>((2 * history + (long_gap ? 1 : 0)) % kHistories), std::memory_order_relaxed);
+            history_.store(static_cast<std::uint8_t>((2 * history + (long_gap ? 1u : 0u)) % kHistories), std::memory_order_relaxed);
             calm_.store(!long_gap && history == 0 && weight <= 1 && next == -kSurelyShort, std::memory_order_relaxed);
         }
 

@@ -270,9 +270,9 @@ private:
     bool slept_{false};
 };
 
-// How long a sleep in a row of empty polls may be, or of the event thread between two looks for held packets. A crowd of ranks that wake up for nothing takes the cores from those that have something to do: there each
-// sleep that nothing ended makes the next one twice as long. What the host waits for besides comes later by that much; when it leaves a row, for long, that
-// found nothing, it had such a thing, and the sleeps are short again.
+// How long a sleep in a row of empty polls may be, or one of the event thread between two looks for held packets. A crowd of ranks that wake up for nothing
+// takes the cores from those that have something to do: there each sleep that nothing ended, or look in vain, makes the next one twice as long. What the host
+// waits for besides comes later by that much; when it leaves a row, for long, that found nothing, it had such a thing, and the sleeps are short again.
 //
 // Threads: one at a time.
 class SleepLength {
