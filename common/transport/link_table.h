@@ -234,7 +234,7 @@ public:
         for (unsigned i = 0; i < count_;) {
             Link* const link = links_[i];
             done += look(*link);
-            i += i < count_ && links_[i] == link ? 1 : 0;   // else another one stands here now
+            i += i < count_ && links_[i] == link ? 1u : 0u;   // else another one stands here now
         }
         return done;
     }

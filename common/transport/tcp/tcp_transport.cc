@@ -16,11 +16,13 @@ namespace {
 
 // A hot socket is read on every pass; one that found nothing so often in a row, while polling went on, is left to epoll again.
 constexpr std::uint32_t kCoolAfter = 4096;
-// ... or this much earlier when other sockets deliver meanwhile: then its reads delay theirs.
+// ... or this much earlier when other sockets deliver meanwhile.
 constexpr std::uint32_t kCoolWhenOvertaken = 64;
 // ... or when so many sleeps ended without it: who sleeps asks epoll anyhow.
 constexpr std::uint32_t kCoolAfterSleeps = 2;
 constexpr std::uint32_t kCoolAfterLongSleeps = 16;   // of the event thread, which is not to be woken often; there may be some between two messages
+// With more hot sockets than this one question to epoll takes the place of their reads, most of which would find nothing.
+constexpr unsigned kMostRead = 2;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
@@ -211,12 +213,21 @@ void TcpTransport::fail_link(Link& link, int error, const char* what) noexcept
 
 // ---- polling ----
 
+// It delivered, which the other hot ones did not at that moment: their reads would only have delayed it.
 void TcpTransport::warm(Link& link) noexcept
 {
     link.idle_passes = 0;
     if (!link.hot && hot_.count() < hot_limit_) {
         hot_.add(link);
     }
+    hot_.each([&](Link& other) {
+        token_.assert_held();
+        other.idle_passes += &other != &link ? kCoolAfter / kCoolWhenOvertaken : 0;
+        if (other.idle_passes > kCoolAfter) {
+            cool(other);
+        }
+        return 0u;
+    });
 }
 
 void TcpTransport::cool(Link& link) noexcept
@@ -256,11 +267,8 @@ unsigned TcpTransport::poll_hot(unsigned budget) noexcept
     return hot_.each([&](Link& link) {
         token_.assert_held();
         const unsigned n = receive(link, budget);
-        if (n != 0) {
-            link.idle_passes = 0;
-            for (unsigned j = 0; j < hot_.count(); ++j) {
-                hot_[j].idle_passes += &hot_[j] != &link ? kCoolAfter / kCoolWhenOvertaken : 0;
-            }
+        if (n != 0 && link.hot) {
+            warm(link);
         } else if (link.hot && ++link.idle_passes > kCoolAfter) {
             cool(link);
         }
@@ -322,12 +330,13 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     RoleScope token{token_};
     LINNET_ASSERT(!polling_);
     polling_ = true;
-    // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked before them, whose reads would find nothing. But of one with a low
-    // water it does not know all.
+    // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked instead of them, whose reads would find nothing. So it is with many
+    // at any time. But of a socket with a low water it does not know all.
     const bool slept = std::exchange(slept_, false);
-    unsigned done = slept && hot_.count() > 1 && !low_water_ ? 0 : poll_hot(budget);
-    const bool ask = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
-    if (ask || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
+    const bool epoll_first = !low_water_ && hot_.count() > (slept ? 1 : kMostRead);
+    unsigned done = epoll_first ? 0 : poll_hot(budget);
+    const bool turn = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
+    if (turn || epoll_first || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
         asked_ = hot_.empty() ? read_ticks() : asked_;
         done += poll_epoll(budget);
