@@ -34,6 +34,12 @@ double LaneChoice::cost_ns(unsigned path, std::uint64_t bytes, bool alone) const
     return alone ? here : own.expected.per_byte_ns * size;
 }
 
+bool LaneChoice::in_row(std::uint64_t bytes, Nanos gap) const noexcept
+{
+    constexpr double kWithin = 2;   // the times of a message; they are expected ones, and the machine may be a slow one
+    return at_ != kNone && static_cast<double>(gap.count()) <= kWithin * cost_ns(at_, bytes, true);
+}
+
 bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept
 {
     if (at_ == kNone) {

@@ -48,8 +48,10 @@ public:
     void asking_waits(double ns) noexcept { asking_waits_ns_ = ns; }
     [[nodiscard]] unsigned paths() const noexcept { return count_; }
 
-    // A message of `bytes` was sent or has come. `alone`: the one before it went the other way, as in a ping-pong; else it is one of a row, of which only the
-    // bytes take their time, and the question and the answer if there are such. True: time to ask wanted().
+    // Does a message of `bytes` that comes `gap` after another one of the same direction belong to a row with it: are both on their way together?
+    [[nodiscard]] bool in_row(std::uint64_t bytes, Nanos gap) const noexcept;
+    // A message of `bytes` was sent or has come. `alone`: it is not in a row with the one before it, as in a ping-pong; else only its bytes take their time,
+    // and the question and the answer if there are such. True: time to ask wanted().
     bool message(std::uint64_t bytes, bool alone) noexcept;
     // Where the lane should be: at(), if nowhere else.
     [[nodiscard]] unsigned wanted(TimePoint now) noexcept;

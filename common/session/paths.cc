@@ -252,8 +252,10 @@ void SessionLayer::expect_lanes(Session& s) noexcept
 void SessionLayer::weigh_lane(Session& s, std::uint64_t bytes, bool ours) noexcept
 {
     LanePaths& p = *s.lane_paths_;
-    const bool alone = p.last_was_ours != ours;
+    const Ticks at = read_ticks();
+    const bool alone = p.last_was_ours != ours || !p.choice.in_row(bytes, machine_ticks().nanos(at - p.last_at));
     p.last_was_ours = ours;
+    p.last_at = at;
     if (p.messages++ % kExpectAgain == 0) {
         expect_lanes(s);
     }

@@ -17,6 +17,7 @@
 #include "model/lane_choice.h"
 #include "model/loss_rate.h"
 #include "model/path_choice.h"
+#include "progress/ticks.h"
 #include "session/handshake.h"
 #include "transport/transport.h"
 
@@ -62,7 +63,8 @@ struct LanePaths {
     model::LaneChoice choice;
     std::array<Port*, model::LaneChoice::kMost> ports{};
     Port* home{nullptr};          // where the lane was last among the transports that are for bulk data, too; null: on none of them yet
-    bool last_was_ours{false};    // the last message that was looked at
+    bool last_was_ours{false};    // the last message that was looked at,
+    Ticks last_at{0};             // then
     unsigned messages{0};         // that were looked at
     bool ours{false};             // to choose, also where nothing is lost
     bool moved_here{false};       // the link that comes up next where the lane is not was asked for by us

@@ -52,6 +52,17 @@ protected:
     unsigned moves{0};
 };
 
+TEST_F(LaneChoiceTest, WhatComesLongAfterIsNoRow)
+{
+    EXPECT_TRUE(choice.in_row(8, Nanos{500}));
+    EXPECT_TRUE(choice.in_row(8, Nanos{9000}));
+    EXPECT_FALSE(choice.in_row(8, Nanos{9100})) << "twice what one takes";
+    EXPECT_TRUE(choice.in_row(1'000'000, Nanos{600'000})) << "they follow each other as fast as the wire carries them";
+    EXPECT_FALSE(choice.in_row(1'000'000, Nanos{1'000'000}));
+    choice.moved(1, now);
+    EXPECT_FALSE(choice.in_row(8, Nanos{9000})) << "it takes 1.5 us there";
+}
+
 TEST_F(LaneChoiceTest, WhatIsExpectedMayChange)
 {
     messages(1000, 1000);
