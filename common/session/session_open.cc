@@ -413,7 +413,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         install_link(*s, port, id, role, attempt);
     }
     bool again = false;
-    bool moved = false;
+    const Port* before = nullptr;
     std::uint32_t peer_received = 0;
     std::uint32_t resent = 0;
     {
@@ -439,7 +439,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
             s->ack_due_ = true;
             again = s->was_up_;
             s->was_up_ = true;
-            moved = link.before != nullptr && link.before != &port;
+            before = link.before;
             lane_is_up(*s, link, link.up_since);
             const std::uint32_t taken = s->taken_.load(std::memory_order_relaxed);
             resent = after(taken, peer_received) ? taken - peer_received : 0;
@@ -452,7 +452,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (silence_due_ == TimePoint::max()) {
         silence_due_ = clock_.now();
     }
-    tell_lane(*s, port, moved, again, resent);
+    tell_lane(*s, port, before, again, resent);
     if (after(s->acked_, peer_received)) {
         counters_.add(Counter::kProtocolErrors, 1);
         declare_down(*s, Status::kProtocol, "it forgot messages that it had acknowledged");
