@@ -126,8 +126,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Highest TCP port to listen on; 0 means 65535 where the lowest is given.", false},
     {SettingId::kTcpBacklog, "tcp_backlog", SettingKind::kInteger, "4096", 1, 65535, nullptr,
      "Connections that may wait to be accepted; the system cuts it to net.core.somaxconn.", true},
-    {SettingId::kTcpHotSockets, "tcp_hot_sockets", SettingKind::kInteger, "8", 0, 64, nullptr,
-     "Recently active sockets that a poll reads directly instead of asking epoll.", true},
+    {SettingId::kTcpHotSockets, "tcp_hot_sockets", SettingKind::kInteger, "2", 0, 64, nullptr,
+     "Recently active sockets that a poll reads directly; where more are active it asks epoll instead.", true},
 
     {SettingId::kShmPull, "shm_pull", SettingKind::kChoice, "auto", 0, 0, "auto|on|off",
      "Whether long messages within a host are read straight out of the sender's memory where the system permits it; auto: where that takes less than copying "

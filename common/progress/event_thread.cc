@@ -167,6 +167,9 @@ bool ProgressEngine::watch_for_held(std::uint32_t held) noexcept
 {
     if (held != held_seen_) {
         held_seen_ = held;
+        if (watch_ == 0) {
+            watch_length_.worth_it();   // what looks were worth in another row says nothing about this one
+        }
         watch_ = std::min(2 * watch_ + kFirstLooks, kMostLooks);
     } else if (watch_ != 0 && held_sent_.load(std::memory_order_relaxed) == held) {
         --watch_;

@@ -44,10 +44,10 @@ constexpr Nanos kLingerMost{4'000};
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
 // One that takes so long went to a program that computes: the kernel's slice is 1.4 ms on two cores, 2.8 ms on eight and more, and ends with a tick. Three
-// neighbours that have seven messages each to answer take 0.2 to 0.7 ms, where a system call is slow. What is lost by trying again every 100 ms is little.
+// neighbours that have seven messages each to answer take 0.2 to 0.7 ms, where a system call is slow.
 constexpr Nanos kRobbed{1'500'000};
-constexpr Nanos kRobberyCounts{6'250'000};
-constexpr Nanos kRobberyRemembered{100'000'000};
+constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
+constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
 
 }   // namespace
 

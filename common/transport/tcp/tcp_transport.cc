@@ -21,8 +21,9 @@ constexpr std::uint32_t kCoolWhenOvertaken = 64;
 // ... or when so many sleeps ended without it: who sleeps asks epoll anyhow.
 constexpr std::uint32_t kCoolAfterSleeps = 2;
 constexpr std::uint32_t kCoolAfterLongSleeps = 16;   // of the event thread, which is not to be woken often; there may be some between two messages
-// With more hot sockets than this one question to epoll takes the place of their reads, most of which would find nothing.
-constexpr unsigned kMostRead = 2;
+// So many are known to be hot, or tcp_hot_sockets if that is more. With more than that setting says one question to epoll takes the place of their reads, of
+// which most would find nothing.
+constexpr unsigned kMostKnown = 8;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
@@ -217,7 +218,7 @@ void TcpTransport::fail_link(Link& link, int error, const char* what) noexcept
 void TcpTransport::warm(Link& link) noexcept
 {
     link.idle_passes = 0;
-    if (!link.hot && hot_.count() < hot_limit_) {
+    if (!link.hot && hot_limit_ != 0 && hot_.count() < std::max(hot_limit_, kMostKnown)) {
         hot_.add(link);
     }
     hot_.each([&](Link& other) {
@@ -333,7 +334,7 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked instead of them, whose reads would find nothing. So it is with many
     // at any time. But of a socket with a low water it does not know all.
     const bool slept = std::exchange(slept_, false);
-    const bool epoll_first = !low_water_ && hot_.count() > (slept ? 1 : kMostRead);
+    const bool epoll_first = !low_water_ && hot_.count() > (slept ? 1 : hot_limit_);
     unsigned done = epoll_first ? 0 : poll_hot(budget);
     const bool turn = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
     if (turn || epoll_first || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {

@@ -3,9 +3,10 @@
 // TcpTransport: links over TCP connections.
 //
 // What it is  The transport that always works: IPv4 or IPv6, any network, no privilege. One connection per link, so bulk data never stands in front of
-//             a small message. Connections are opened on demand and cost nothing while idle: one epoll set watches all of them, and the few that
-//             delivered lately ("hot") are read directly, without asking epoll first. It listens at every address that its name tells, and calls a peer
-//             at one address of the peer's name after the other: first those of networks that this host is on, never over an interface not to be used.
+//             a small message. Connections are opened on demand and cost nothing while idle: one epoll set watches all of them, and those that
+//             delivered lately ("hot"), if they are few, are read directly, without asking epoll first. It listens at every address that its name
+//             tells, and calls a peer at one address of the peer's name after the other: first those of networks that this host is on, never over an
+//             interface not to be used.
 // Owner       core/. The sink, settings, clock, log and counters are borrowed and outlive it.
 // Threads     As transport/transport.h says. Locks: Link::tx_lock and the table's, both leaves: neither is held during a sink call.
 // Blocking    Never. open() reads /proc and /sys.
