@@ -58,6 +58,24 @@ constexpr std::optional<std::int64_t> take_digits(std::string_view& text) noexce
     return value;
 }
 
+// Decimal, or hexadecimal behind 0x, as people write the number of a protocol.
+constexpr std::optional<std::int64_t> parse_integer(std::string_view text) noexcept
+{
+    if (text.size() < 3 || !same_word(text.substr(0, 2), "0x")) {
+        const auto number = take_digits(text);
+        return text.empty() ? number : std::nullopt;
+    }
+    std::int64_t value = 0;
+    for (const char c : text.substr(2)) {
+        const std::size_t digit = std::string_view{"0123456789abcdef"}.find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
+        if (digit == std::string_view::npos || value > INT64_MAX >> 4) {
+            return std::nullopt;
+        }
+        value = value << 4 | static_cast<std::int64_t>(digit);
+    }
+    return value;
+}
+
 constexpr std::optional<std::int64_t> parse_bool(std::string_view text) noexcept
 {
     for (const std::string_view word : {"on", "yes", "true", "1"}) {
@@ -125,12 +143,7 @@ constexpr bool parse_setting(SettingKind kind, std::string_view text, std::int64
     bool ranged = true;
     switch (kind) {
         case SettingKind::kBool: value = detail::parse_bool(text); ranged = false; break;
-        case SettingKind::kInteger:
-            value = detail::take_digits(text);
-            if (!text.empty()) {
-                return false;
-            }
-            break;
+        case SettingKind::kInteger: value = detail::parse_integer(text); break;
         case SettingKind::kSize: value = detail::parse_quantity(text, detail::kSizeUnits, true); break;
         case SettingKind::kDuration: value = detail::parse_quantity(text, detail::kDurationUnits, false); break;
         case SettingKind::kChoice: value = choices == nullptr ? std::nullopt : detail::parse_choice(text, choices); ranged = false; break;

@@ -146,7 +146,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Whether the kernel may be given several datagrams in one piece, to cut them apart.", true},
 
     {SettingId::kEthType, "eth_type", SettingKind::kInteger, "34997", 1536, 65535, nullptr,
-     "EtherType of raw Ethernet frames, the same on all hosts; 34997 (0x88B5) and 34998 are for local use.", true},
+     "EtherType of raw Ethernet frames, the same on all hosts, also written 0x88B5; 34997 (0x88B5) and 34998 are for local use.", true},
     {SettingId::kEthRing, "eth_ring", SettingKind::kInteger, "512", 64, 8192, nullptr,
      "Frames that the kernel keeps for us on each interface of raw Ethernet; each costs memory for the longest frame.", true},
     {SettingId::kEthListeners, "eth_listeners", SettingKind::kInteger, "8", 0, 1024, nullptr,

@@ -43,6 +43,19 @@ std::array<std::uint8_t, 2> big_endian(std::uint16_t value) noexcept
     return {static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
 }
 
+// Whose frames these are (IEEE 802 Numbers of the IANA), where taking them, or sending others among them, would disturb the host; null: nobody's it knows.
+const char* owner_of(std::uint16_t ether_type) noexcept
+{
+    struct Owned {
+        std::uint16_t ether_type;
+        const char* protocol;
+    };
+    constexpr Owned kOwned[] = {{0x0800, "IPv4"}, {0x0806, "ARP"}, {0x8100, "VLAN tags"}, {0x8808, "flow control"}, {0x8809, "LACP"},
+                                {0x86dd, "IPv6"}, {0x88a8, "VLAN tags"}, {0x88cc, "LLDP"}, {0x88e5, "MACsec"}};
+    const auto* const at = std::ranges::find(kOwned, ether_type, &Owned::ether_type);
+    return at != std::end(kOwned) ? at->protocol : nullptr;
+}
+
 unsigned number_of(const std::array<std::uint8_t, 2>& big_endian) noexcept { return big_endian[0] * 256u + big_endian[1]; }
 
 }   // namespace
@@ -66,6 +79,11 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
         why_not = ether.error != 0 ? errno_text(ether.error) : "not an Ethernet";
         return false;
     }
+    const auto ether_type = static_cast<std::uint16_t>(settings_.integer(SettingId::kEthType));
+    if (const char* const owner = owner_of(ether_type); owner != nullptr) {
+        why_not = "eth_type " + std::to_string(ether_type) + " is that of " + owner + "; 0x88B5 and 0x88B6 are for local use";
+        return false;
+    }
     auto i = std::make_unique<Interface>();
     i->name = v.interface;
     i->address = v.address;
@@ -77,7 +95,7 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     }
     PacketRing::Config& c = i->config;
     c.interface_index = ether.index;
-    c.ether_type = static_cast<std::uint16_t>(settings_.integer(SettingId::kEthType));
+    c.ether_type = ether_type;
     c.endpoint = i->endpoint.port;
     const std::size_t mtu = std::clamp<std::size_t>(ether.mtu, 576, kMostMtu);
     c.frame_bytes = mtu + kEtherHeaderBytes;

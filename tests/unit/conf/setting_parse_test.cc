@@ -40,9 +40,21 @@ TEST(ParseSetting, IntegerRefusesSignsBlanksFractionsAndOverflow)
     EXPECT_EQ(parse(SettingKind::kInteger, "0"), 0);
     EXPECT_EQ(parse(SettingKind::kInteger, "0042"), 42);
     EXPECT_EQ(parse(SettingKind::kInteger, "9223372036854775807"), INT64_MAX);
-    for (const char* word : {"", "-1", "+1", " 1", "1 ", "1.5", "0x10", "9223372036854775808", "99999999999999999999", "1k"}) {
+    for (const char* word : {"", "-1", "+1", " 1", "1 ", "1.5", "9223372036854775808", "99999999999999999999", "1k"}) {
         EXPECT_EQ(parse(SettingKind::kInteger, word), std::nullopt) << word;
     }
+}
+
+TEST(ParseSetting, IntegerMayBeHexadecimal)
+{
+    EXPECT_EQ(parse(SettingKind::kInteger, "0x88B5"), 0x88b5);
+    EXPECT_EQ(parse(SettingKind::kInteger, "0X88b5"), 0x88b5);
+    EXPECT_EQ(parse(SettingKind::kInteger, "0x0"), 0);
+    EXPECT_EQ(parse(SettingKind::kInteger, "0x7fffffffffffffff"), INT64_MAX);
+    for (const char* word : {"0x", "x10", "0x 1", "0x1 ", "-0x1", "0x1g", "0x8000000000000000", "0x00x1", "88B5"}) {
+        EXPECT_EQ(parse(SettingKind::kInteger, word), std::nullopt) << word;
+    }
+    EXPECT_EQ(parse(SettingKind::kInteger, "0x10", 0, 15), std::nullopt) << "out of range";
 }
 
 TEST(ParseSetting, SizeTakesBinarySuffixes)

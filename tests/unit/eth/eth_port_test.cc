@@ -111,6 +111,24 @@ TEST_F(EthPortTest, WhoIsNotOnTheSegmentIsRefusedWithAReason)
     EXPECT_FALSE(route(0, wire::EndpointName{}).refusal.empty());
 }
 
+TEST_F(EthPortTest, TheEtherTypeOfAnotherProtocolIsRefusedByName)
+{
+    const testing::NamespacePair::Scope there{*hosts, 0};
+    std::string error;
+    const auto refusal = [&](const char* ether_type) {
+        EXPECT_EQ(settings.set("eth_type", ether_type, error), Status::kOk) << error;
+        EthPort port{settings, testing::test_log(), stats};
+        wire::EndpointName name;
+        EXPECT_EQ(port.open(name), Status::kOk);
+        std::array<Candidate, wire::kNameAddressesMax> out;
+        const std::size_t n = port.routes(names[1], out);
+        return n == 1 && out[0].refusal.empty() ? std::string{} : out[0].refusal;
+    };
+    EXPECT_NE(refusal("0x0800").find("eth_type 2048 is that of IPv4"), std::string::npos) << refusal("0x0800");
+    EXPECT_NE(refusal("0x86dd").find("is that of IPv6"), std::string::npos);
+    EXPECT_EQ(refusal("0x88B6"), "");
+}
+
 TEST_F(EthPortTest, AnIpv6NetworkTellsTheSegmentToo)
 {
     wire::EndpointName six;
