@@ -147,7 +147,7 @@ void ProgressEngine::event_thread_parked() noexcept
     const bool watching = watch_for_held(held);
     const bool contended = crowd_.contended();
     const Nanos hold_time = watch_length_.next(contended ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time, contended);
-    const Nanos patience = watching ? hold_time : event_thread_patience();
+    const Nanos patience = watching ? std::min(hold_time, event_thread_patience()) : event_thread_patience();
     event_sleep_.sleeps_until(clock_.now() + patience);
     event_sleep_.close();   // before we look whether somebody has opened it meanwhile
     set_event_state(EventThreadState::kParked);
@@ -157,8 +157,15 @@ void ProgressEngine::event_thread_parked() noexcept
     }
     const GatedSleep::Woken woken = event_thread_sleep(patience);
     called_by_arrival_ = woken == GatedSleep::Woken::kByArrival;
-    if (woken == GatedSleep::Woken::kByTimer) {
-        watching ? send_what_is_held() : event_thread_look_in();
+    if (woken != GatedSleep::Woken::kByTimer) {
+        return;
+    }
+    if (watching) {
+        send_what_is_held();
+    }
+    if (const TimePoint now = clock_.now(); !watching || now >= looks_in_at_) {   // a host on our descriptor waits for it no longer than without rows of sends
+        looks_in_at_ = now + event_thread_patience();
+        event_thread_look_in();
     }
 }
 

@@ -43,9 +43,12 @@ constexpr Nanos kLingerMost{4'000};
 
 // A yield that nobody uses comes back within a microsecond; one that lets somebody else run costs two context switches at least.
 constexpr Nanos kSlowYield{4'000};
-// One that takes so long went to a program that computes: the kernel's slice is 1.4 ms on two cores, 2.8 ms on eight and more, and ends with a tick. Three
-// neighbours that have seven messages each to answer take 0.2 to 0.7 ms, where a system call is slow.
+// What a wait for the core counts for at most, where messages are weighed by it.
+constexpr Nanos kCoreWaitMost{500'000};
+// One that takes so long went to a program that computes: the kernel's slice is 0.7 ms on one core, 1.4 ms on two, 2.8 ms on eight and more, and ends with a
+// tick. Three neighbours that have seven messages each to answer take 0.2 to 0.7 ms, where a system call is slow.
 constexpr Nanos kRobbed{1'500'000};
+constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
 
@@ -117,7 +120,9 @@ Status ProgressEngine::start()
         crowd_.suspect();
     }
     cores_ = std::max(usable_cpus(), 1u);
-    ranks_per_core_ = std::clamp(config_.local_ranks / cores_, 1u, kMostRanksPerCore);
+    const unsigned cores_of_all = std::max(cores_, launcher_cpus());   // a rank bound to one core is not the only one there is
+    const bool outnumbered = config_.local_ranks > cores_of_all;
+    ranks_per_core_ = std::clamp(config_.local_ranks / cores_of_all, 1u, kMostRanksPerCore);
     scale_ = machine_ticks();
     stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     if (config_.event_thread) {
@@ -138,10 +143,11 @@ Status ProgressEngine::start()
     arm_gap_ = scale_.ticks(config_.arm_gap);
     away_ = scale_.ticks(kAway);
     slow_yield_ = scale_.ticks(kSlowYield);
-    robbed_ = scale_.ticks(kRobbed);
+    core_wait_most_ = scale_.ticks(kCoreWaitMost);
+    robbed_ = scale_.ticks(online_cpus() > 1 ? kRobbed : kRobbedOnOneCore);
     robbery_remembered_ = scale_.ticks(kRobberyRemembered);
     // Ranks that outnumber the cores are most likely who was slow. They must all try again at about the same time to see that they can, so they do it often.
-    robbery_ = {scale_.ticks(kRobberyCounts), ranks_per_core_ > 1 ? scale_.ticks(kRobberyCounts) : robbery_remembered_};
+    robbery_ = {scale_.ticks(kRobberyCounts), outnumbered ? scale_.ticks(kRobberyCounts) : robbery_remembered_};
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {

@@ -180,7 +180,7 @@ public:
     [[nodiscard]] bool leaves_work() const noexcept;
     void work_left() noexcept;
     [[nodiscard]] bool contended() const noexcept { return crowd_.contended(); }   // the cores are wanted by others: spin little
-    // How long a thread waits for a core that it has given away, as its yields show: at most some 0.5 ms. Any thread.
+    // How long a thread waits for a core that it has given away, as its yields show: at most 0.5 ms. Any thread.
     [[nodiscard]] Nanos core_wait() const noexcept { return scale_.nanos(crowd_.core_wait()); }
 
 private:
@@ -265,7 +265,7 @@ private:
     Spin::Budget spin_budget_{};
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
-    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
+    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, core_wait_most_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
     Crowd::Memory robbery_;
 
     // the host's threads, at each entry
@@ -301,6 +301,7 @@ private:
     std::uint32_t held_seen_{0};                // held_ at its last look
     unsigned watch_{0};                         // looks that are left of watching for held packets,
     SleepLength watch_length_;                  // so far apart
+    TimePoint looks_in_at_{};                   // next, while it watches
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
     std::atomic<std::uint32_t> event_runs_{0}, event_id_{0};   // so many times; of the thread
     std::atomic<std::uintptr_t> event_mark_{0};

@@ -70,7 +70,7 @@ void ProgressEngine::give_way() noexcept
         yield_cpu();
         const Ticks now = read_ticks();
         const bool slow = now - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs;
-        crowd_.yielded(slow ? std::min(now - before, robbed_) : 0);   // a longer one tells of a program that computes, or of a stop
+        crowd_.yielded(slow ? std::min(now - before, core_wait_most_) : 0);   // a longer one tells of a program that computes, or of a stop
         const bool somebody = slow && (!asks || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
         if (slow && asks) {
             yield_watch_.answered(somebody);

@@ -409,19 +409,18 @@ void SessionLayer::bulk_is_up(Session& s, Port& port, TimePoint now) noexcept
     p.choice.moved(at, now);
 }
 
-void SessionLayer::tell_lane(Session& s, const Port& port, const Port* before, bool again, std::uint32_t resent) noexcept
+void SessionLayer::tell_lane(Session& s, const Port& port, const LaneNews& news) noexcept
 {
-    const bool moved = before != nullptr && before != &port;
-    const bool replaced = before == &port;   // both sides opened one there, beside the same other one: nothing broke
-    if (!replaced) {
-        const Counter first_or_next = again ? Counter::kReconnects : Counter::kConnects;
-        counters_.add(moved ? Counter::kPathMoves : first_or_next, 1);
+    if (!news.twin) {   // else nothing broke
+        const Counter first_or_next = news.again ? Counter::kReconnects : Counter::kConnects;
+        counters_.add(news.moved ? Counter::kPathMoves : first_or_next, 1);
     }
-    if (again) {
-        counters_.add(Counter::kRetransmittedMessages, resent);
+    if (news.again) {
+        counters_.add(Counter::kRetransmittedMessages, news.resent);
     }
-    if (again && !replaced) {
-        LINNET_LOG(log_, kInfo, moved ? "messages to %s go over %s now" : "connection to %s is open again, over %s", s.describe().c_str(), port.caps().name);
+    if (news.again && !news.twin) {
+        LINNET_LOG(log_, kInfo, news.moved ? "messages to %s go over %s now" : "connection to %s is open again, over %s", s.describe().c_str(),
+                   port.caps().name);
     }
 }
 

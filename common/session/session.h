@@ -87,6 +87,7 @@ struct LinkState {
     TimePoint incoming_until{};
     std::uint32_t peer_received{0};   // by its hello; valid when kUp
     bool beside{false};               // Attempt::beside; likewise
+    bool twin{false};                 // it took the place of one that came there just before, beside the same other one: both sides had opened one
     Port* before{nullptr};            // where the link was that this one took the place of while both were up; null: there was none
     std::uint64_t heard_at_up{0};
     TimePoint up_since{};

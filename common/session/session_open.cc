@@ -389,7 +389,10 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
     if (s.down_reason() != Status::kOk) {
         return;
     }
+    const TimePoint now = clock_.now();
+    link.twin = attempt.beside && link.port == &port && link.before != nullptr && link.before != &port && now - link.up_since < kConfirmTime;
     link.before = attempt.beside ? link.port : nullptr;   // also if that was closed by the other side meanwhile
+    link.up_since = now;
     link.port = &port;
     link.id = id;
     link.phase = LinkState::Phase::kUp;
@@ -412,10 +415,8 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         attempt.peer_received = s->received_.load(std::memory_order_relaxed);
         install_link(*s, port, id, role, attempt);
     }
-    bool again = false;
-    const Port* before = nullptr;
+    LaneNews news;
     std::uint32_t peer_received = 0;
-    std::uint32_t resent = 0;
     {
         MutexLock guard{s->lock};
         LinkState& link = s->links_[static_cast<int>(role)];
@@ -437,12 +438,12 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
             s->link_taken_ = s->written_ = s->acked_ = s->taken_back_.load(std::memory_order_relaxed);
             s->unsent_ = s->retained_.front();
             s->ack_due_ = true;
-            again = s->was_up_;
-            s->was_up_ = true;
-            before = link.before;
+            news.again = std::exchange(s->was_up_, true);
+            news.moved = link.before != nullptr && link.before != &port;
+            news.twin = link.twin;
             lane_is_up(*s, link, link.up_since);
             const std::uint32_t taken = s->taken_.load(std::memory_order_relaxed);
-            resent = after(taken, peer_received) ? taken - peer_received : 0;
+            news.resent = after(taken, peer_received) ? taken - peer_received : 0;
         }
     }
     if (role == LinkRole::kBulk) {
@@ -452,7 +453,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (silence_due_ == TimePoint::max()) {
         silence_due_ = clock_.now();
     }
-    tell_lane(*s, port, before, again, resent);
+    tell_lane(*s, port, news);
     if (after(s->acked_, peer_received)) {
         counters_.add(Counter::kProtocolErrors, 1);
         declare_down(*s, Status::kProtocol, "it forgot messages that it had acknowledged");

@@ -141,6 +141,7 @@ void TcpTransport::end_link(Link& link, bool report, Status why, std::string_vie
     }
     opening_.remove(link);
     hot_.remove(link);
+    low_waters_ -= link.rx.low_water > 1 ? 1u : 0u;
     return_buffer(link.rx);
     link.rx = Rx{};
     link.hello.reset();
@@ -240,6 +241,8 @@ void TcpTransport::cool(Link& link) noexcept
 void TcpTransport::set_low_water(Link& link, std::size_t bytes) noexcept
 {
     if (link.rx.low_water != bytes) {
+        low_waters_ += bytes > 1 ? 1u : 0u;
+        low_waters_ -= link.rx.low_water > 1 ? 1u : 0u;
         link.rx.low_water = static_cast<std::uint32_t>(bytes);
         socket_low_water(link.fd.get(), bytes);
     }
@@ -249,7 +252,6 @@ void TcpTransport::will_sleep(Sleeper who) noexcept
 {
     RoleScope token{token_};
     sleeper_ = who;
-    low_water_ = false;
     for (unsigned i = 0; i < hot_.count(); ++i) {
         Link& link = hot_[i];
         std::size_t missing = 0;
@@ -259,7 +261,6 @@ void TcpTransport::will_sleep(Sleeper who) noexcept
             missing = sink_->bulk_awaited(link.peer);
         }
         set_low_water(link, missing >= kWorthWaiting ? std::min(missing, kMostBuffered) : 1);
-        low_water_ = low_water_ || missing >= kWorthWaiting;
     }
 }
 
@@ -270,11 +271,18 @@ unsigned TcpTransport::poll_hot(unsigned budget) noexcept
         const unsigned n = receive(link, budget);
         if (n != 0 && link.hot) {
             warm(link);
-        } else if (link.hot && ++link.idle_passes > kCoolAfter) {
-            cool(link);
+        } else {
+            found_nothing(link);
         }
         return n;
     });
+}
+
+void TcpTransport::found_nothing(Link& link) noexcept
+{
+    if (link.hot && ++link.idle_passes > kCoolAfter) {
+        cool(link);
+    }
 }
 
 unsigned TcpTransport::handle(Link& link, std::uint32_t events, unsigned budget) noexcept
@@ -334,13 +342,20 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     // Epoll ended a sleep, and knows for which socket: with several hot ones it is asked instead of them, whose reads would find nothing. So it is with many
     // at any time. But of a socket with a low water it does not know all.
     const bool slept = std::exchange(slept_, false);
-    const bool epoll_first = !low_water_ && hot_.count() > (slept ? 1 : hot_limit_);
+    const bool epoll_first = low_waters_ == 0 && hot_.count() > (slept ? 1 : hot_limit_);
     unsigned done = epoll_first ? 0 : poll_hot(budget);
     const bool turn = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
     if (turn || epoll_first || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
         asked_ = hot_.empty() ? read_ticks() : asked_;
         done += poll_epoll(budget);
+        if (epoll_first && done == 0) {
+            hot_.each([this](Link& link) {
+                token_.assert_held();
+                found_nothing(link);
+                return 0u;
+            });
+        }
         if (opening_.due() != TimePoint::max() || listen_again_ != TimePoint::max()) {
             done += run_timers();
         }
@@ -357,6 +372,12 @@ void TcpTransport::finish_sleep() noexcept
     for (unsigned i = 0; i < hot_.count(); ++i) {
         hot_[i].idle_passes += kCoolAfter / (sleeper_ == Sleeper::kEventThread ? kCoolAfterLongSleeps : kCoolAfterSleeps);
     }
+}
+
+unsigned TcpTransport::hot_sockets() const noexcept
+{
+    RoleScope token{token_};
+    return hot_.count();
 }
 
 TimePoint TcpTransport::next_timer() const noexcept

@@ -66,6 +66,8 @@ public:
     [[nodiscard]] std::uint64_t rubbish() const noexcept { return rubbish_; }
     // Read buffers that exist. Token holder.
     [[nodiscard]] std::size_t buffers() const noexcept { return buffers_.size(); }
+    // Sockets that are read without asking epoll, or instead of which it is asked in each pass. Token holder.
+    [[nodiscard]] unsigned hot_sockets() const noexcept;
 
 private:
     static constexpr std::uint64_t kListenerTags = wire::kNameAddressesMax + 10;   // epoll data that are no LinkId (generations start at 1): from 0, one for
@@ -85,7 +87,8 @@ private:
     unsigned handle(Link& link, std::uint32_t events, unsigned budget) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
     void cool(Link& link) noexcept LINNET_REQUIRES(token_);
-    static void set_low_water(Link& link, std::size_t bytes) noexcept;
+    void found_nothing(Link& link) noexcept LINNET_REQUIRES(token_);
+    void set_low_water(Link& link, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----
@@ -169,7 +172,7 @@ private:
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool slept_ LINNET_GUARDED_BY(token_){false};       // since the last poll
     Sleeper sleeper_ LINNET_GUARDED_BY(token_){Sleeper::kHost};
-    bool low_water_ LINNET_GUARDED_BY(token_){false};   // of one hot socket at least, in the last sleep
+    unsigned low_waters_ LINNET_GUARDED_BY(token_){0};  // sockets that have one
     bool polling_ LINNET_GUARDED_BY(token_){false};
     OpeningLinks<Link> opening_ LINNET_GUARDED_BY(token_);
     // What earlier links to a peer taught, by PeerId.

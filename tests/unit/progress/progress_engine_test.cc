@@ -439,6 +439,29 @@ TEST_F(ProgressEngineTest, NothingIsHeldWhileSomebodyPollsOrWithoutAnEventThread
     }
 }
 
+// A host that sleeps on the descriptor, and is busy elsewhere when something arrives, is found out by a look-in, not when all looks for held packets are over.
+TEST_F(ProgressEngineTest, LooksForHeldPacketsDoNotPutOffTheLookIn)
+{
+    ProgressEngine& engine = make({.local_ranks = usable_cpus() + 1, .hold_time = 10ms}, FakeSource::Bell::kWhenPrepared);
+    engine.peers_changed(1);
+    for (int row = 0; row < 8; ++row) {   // as many looks as rows can be worth; contended, one of them may take 1.6 s
+        engine.take_token();
+        EXPECT_FALSE(engine.held());
+        engine.release_token();
+        std::this_thread::sleep_for(30ms);
+    }
+    ASSERT_TRUE(soon([&] {
+        engine.enter();
+        static_cast<void>(engine.poll(64));
+        engine.leave(CallKind::kEmpty);
+        return engine.arm_wait_fd();
+    }));
+    const TimePoint begin = monotonic_now();
+    source_->deliver();
+    ASSERT_TRUE(soon([&] { return source_->handled() != 0; }));
+    EXPECT_LT(monotonic_now() - begin, 1s) << "look_in is 20 ms";
+}
+
 // Whoever polls may have looked at the held packets already, and the next one of the row is not the first any more.
 TEST_F(ProgressEngineTest, RowThatBeganWhileSomebodyPolledIsLookedAfterToo)
 {

@@ -276,6 +276,21 @@ TEST_F(SessionLayerTest, BothOpenAtOnceAndOneLaneRemains)
     EXPECT_EQ(to_b->ups, 1);
 }
 
+// Whichever end notices first: the hello of one may come while the link still looks whole to the other.
+TEST_F(SessionLayerTest, EachBreakCountsAsOneReconnectionAtBothEnds)
+{
+    connect();
+    constexpr std::uint64_t kBreaks = 50;
+    for (std::uint64_t i = 1; i <= kBreaks; ++i) {
+        world.net.break_all(a->transport, LinkRole::kLane);   // b notices up to 1 ms later
+        a->send(*to_b, 100);
+        EXPECT_TRUE(world.run_until([&] { return a->counters.get(Counter::kReconnects) == i && b->counters.get(Counter::kReconnects) == i; }))
+            << i << ", counted " << a->counters.get(Counter::kReconnects) << " and " << b->counters.get(Counter::kReconnects);
+        ASSERT_TRUE(world.run_until([&] { return to_a->received == 1 + i && a->outstanding() == 0; }));
+    }
+    EXPECT_EQ(a->counters.get(Counter::kConnects) + b->counters.get(Counter::kConnects), 2u);
+}
+
 TEST_F(SessionLayerTest, DeadProcessIsDeclaredOnceAndEverythingComesBack)
 {
     connect();

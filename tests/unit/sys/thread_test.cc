@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -166,6 +167,24 @@ TEST(CurrentThread, AffinityCountFollowsTheMask)
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
     EXPECT_EQ(usable_cpus(), 1u);
     ASSERT_EQ(::sched_setaffinity(0, sizeof original, &original), 0);
+}
+
+TEST(CurrentThread, TheLauncherKnowsOfMoreProcessorsThanARankThatItBinds)
+{
+    const unsigned ours = usable_cpus();
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<int>(current_cpu()), &one);
+        const bool bound = ::sched_setaffinity(0, sizeof one, &one) == 0 && usable_cpus() == 1;
+        ::_exit(bound && launcher_cpus() == ours ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_GE(online_cpus(), ours);
 }
 
 TEST(CurrentThread, CpuTimeGrowsWithWorkAndNotWithSleep)
