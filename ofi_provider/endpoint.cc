@@ -476,8 +476,14 @@ int Endpoint::open_context()
     options.log = log_line;
     linnet_context_t* context = nullptr;
     const linnet_status_t s = linnet_context_open(&options, &context);
+    if (s == LINNET_ERR_UNREACHABLE && local_ && !local_->any_node()) {   // no interface has that address
+        return -FI_EADDRNOTAVAIL;
+    }
+    if (s == LINNET_ERR_INVALID && local_ && local_->port() != 0) {   // or a wrong setting, which the log tells
+        return -FI_EADDRINUSE;
+    }
     if (s != LINNET_OK) {
-        return local_ && local_->port() != 0 ? -FI_EADDRINUSE : -fi_errno_of(s);
+        return -fi_errno_of(s);
     }
     source_.open(context, fence_);
     return FI_SUCCESS;
@@ -577,7 +583,8 @@ int Endpoint::learn_peer(fi_addr_t index, const Address& address) noexcept
     if (!peers_.set(index, peer)) {
         return -FI_ENOMEM;
     }
-    if (addresses_.get(peer) == FI_ADDR_NOTAVAIL && !addresses_.set(peer, index)) {
+    const std::uint32_t names = names_.get(peer);
+    if ((names == 0 && !addresses_.set(peer, index)) || !names_.set(peer, names + 1)) {
         peers_.set(index, LINNET_PEER_UNKNOWN);
         return -FI_ENOMEM;
     }
@@ -598,9 +605,13 @@ void Endpoint::forget_peer(fi_addr_t index) noexcept
         return;
     }
     peers_.set(index, LINNET_PEER_UNKNOWN);
-    if (addresses_.get(peer) == index) {
+    const std::uint32_t names = names_.get(peer) - 1;
+    names_.set(peer, names);
+    if (names == 0) {
         addresses_.set(peer, FI_ADDR_NOTAVAIL);
         linnet_peer_remove(source_.context(), peer);
+    } else if (addresses_.get(peer) == index) {
+        addresses_.set(peer, peers_.find(peer));
     }
 }
 

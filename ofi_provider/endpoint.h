@@ -167,6 +167,7 @@ private:
     static void on_sent(linnet_request_t* request, void* arg) noexcept;
 
     // rma.cc
+    SendOperation* new_send() noexcept;
     SendOperation* begin(void* user, std::uint64_t flags, bool silent, std::uint64_t kind, CounterSlot counted) noexcept;
     void remote(const linnet_remote_t& what) noexcept;
     static void on_remote(void* arg, const linnet_remote_t* what) noexcept;
@@ -233,7 +234,8 @@ private:
 
     std::mutex peers_lock_;                    // writers of the next two
     GrowingTable<linnet_peer_t> peers_{LINNET_PEER_UNKNOWN};   // by fi_addr_t
-    GrowingTable<fi_addr_t> addresses_{FI_ADDR_NOTAVAIL};      // by peer: the first address that named it
+    GrowingTable<fi_addr_t> addresses_{FI_ADDR_NOTAVAIL};      // by peer: one address that names it, at first the first,
+    GrowingTable<std::uint32_t> names_{0};                     // and how many do
 
     OperationPool<SendOperation> sends_;
     Fence fence_{*this};

@@ -171,16 +171,18 @@ ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noex
     if (eq.events_.empty() || !eq.events_.front().is_error) {
         return -FI_EAGAIN;
     }
-    const bool its_own = to->err_data_size != 0 && FI_VERSION_GE(eq.fabric_.api_version, FI_VERSION(1, 5));
-    void* const data = its_own ? to->err_data : nullptr;   // else it would become ours: there is none
-    *to = eq.events_.front().error;
-    to->err_data = data;
-    to->err_data_size = 0;
+    // Before 1.5 the entry ended with err_data.
+    const bool sized = FI_VERSION_GE(eq.fabric_.api_version, FI_VERSION(1, 5));
+    const std::size_t bytes = sized ? sizeof *to : offsetof(fi_eq_err_entry, err_data_size);
+    fi_eq_err_entry told = eq.events_.front().error;
+    told.err_data = sized && to->err_data_size != 0 ? to->err_data : nullptr;   // else it would become ours: there is none
+    told.err_data_size = 0;
+    std::memcpy(to, &told, bytes);
     if ((flags & FI_PEEK) == 0) {
         eq.events_.pop_front();
         eq.show();
     }
-    return sizeof *to;
+    return static_cast<ssize_t>(bytes);
 }
 
 ssize_t Eq::write(fid_eq* f, std::uint32_t event, const void* from, std::size_t bytes, std::uint64_t flags) noexcept

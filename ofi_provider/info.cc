@@ -17,7 +17,6 @@ namespace linnet::ofi {
 
 namespace {
 constexpr const char* kName = "linnet";
-constexpr std::size_t kQueueSize = 65536;   // requests come from a pool that grows; the number says "many"
 constexpr std::size_t kObjects = 65536;
 constexpr std::uint64_t kTagFields = 0xaaaaaaaaaaaaaaaa;   // each bit a field of its own
 constexpr std::uint64_t kOrder = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW |
@@ -214,9 +213,6 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
     if (want.name != nullptr && std::strcmp(want.name, d.name) != 0) {
         return refuse_text("domain_attr->name", want.name);
     }
-    if (want.domain != nullptr && !Domain::is_open(want.domain)) {
-        return refuse("domain_attr->domain, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.domain), 0);
-    }
     if (!one_of("domain_attr->threading", want.threading, FI_THREAD_ENDPOINT) ||
         !one_of("domain_attr->control_progress", want.control_progress, FI_PROGRESS_MANUAL) ||
         !one_of("domain_attr->data_progress", want.data_progress, FI_PROGRESS_MANUAL) ||
@@ -238,7 +234,7 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
         at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
         at_most("domain_attr->max_err_data", want.max_err_data, d.max_err_data) &&
         no_key("domain_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
-    d.domain = want.domain;
+    d.domain = Domain::is_open(want.domain) ? want.domain : nullptr;   // an answer of before may name one that was closed since
     // Everything is safe and automatic inside, so any weaker wish is granted by its name.
     d.threading = want.threading != FI_THREAD_UNSPEC ? want.threading : d.threading;
     d.control_progress = want.control_progress != FI_PROGRESS_UNSPEC ? want.control_progress : d.control_progress;
@@ -251,10 +247,7 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
 
 bool take_fabric(const fi_fabric_attr& want, fi_info& offer)
 {
-    if (want.fabric != nullptr && !Fabric::is_open(want.fabric)) {
-        return refuse("fabric_attr->fabric, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.fabric), 0);
-    }
-    offer.fabric_attr->fabric = want.fabric;
+    offer.fabric_attr->fabric = Fabric::is_open(want.fabric) ? want.fabric : nullptr;
     if (want.name != nullptr && std::strcmp(want.name, kName) != 0) {
         return refuse_text("fabric_attr->name", want.name);
     }

@@ -179,6 +179,9 @@ void Endpoint::report_receive(const RecvOperation& op, const linnet_result_t& re
 ssize_t Endpoint::cancel(void* context) noexcept
 {
     const Settles after{source_};
+    if (context == nullptr) {   // it names no operation: several may have it
+        return -FI_ENOENT;
+    }
     RecvOperation* found = nullptr;
     {
         const std::lock_guard guard{posted_lock_};

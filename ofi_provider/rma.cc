@@ -28,10 +28,10 @@ linnet_rma_t to_core(const RmaCall& call, linnet_peer_t peer, linnet_done_fn don
 }
 }   // namespace
 
-// Null without memory.
+// Null as new_send().
 SendOperation* Endpoint::begin(void* user, std::uint64_t flags, bool silent, std::uint64_t kind, CounterSlot counted) noexcept
 {
-    SendOperation* const op = sends_.acquire();
+    SendOperation* const op = new_send();
     if (op != nullptr) {
         op->endpoint = this;
         op->context = user;

@@ -28,6 +28,16 @@ std::uint32_t send_flags(const SendCall& call, bool may_copy) noexcept
 bool retry(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s == LINNET_ERR_NO_MEMORY || s == LINNET_ERR_AGAIN; }
 }   // namespace
 
+// Null: without memory, or when too many are under way. Who only tries again makes no progress.
+SendOperation* Endpoint::new_send() noexcept
+{
+    SendOperation* const op = sends_.in_use() < kQueueSize ? sends_.acquire() : nullptr;
+    if (op == nullptr) {
+        source_.progress();
+    }
+    return op;
+}
+
 ssize_t Endpoint::send(const SendCall& call) noexcept
 {
     const Settles after{source_};
@@ -47,7 +57,7 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     // acknowledgement. Who starts several and then waits for all of them is not kept by copying. Of a long one nothing is copied, and it may well have been
     // sent to compute meanwhile.
     const bool is_waited_for = length <= kCopiedMost && sends_.in_use() == 0 && !tx_cq_->has_events();
-    SendOperation* const op = sends_.acquire();
+    SendOperation* const op = new_send();
     if (op == nullptr) {
         return -FI_EAGAIN;
     }

@@ -260,8 +260,7 @@ private:
     Thread thread_;
     std::uint32_t owner_pid_{0};
     bool started_{false};
-    Nanos wake_cost_{0};
-    Nanos spin_time_{0};
+    Nanos wake_cost_{0}, spin_time_{0};
     Spin::Budget spin_budget_{};
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
@@ -300,8 +299,8 @@ private:
     Ticks woke_at_{0};
     std::uint32_t held_seen_{0};                // held_ at its last look
     unsigned watch_{0};                         // looks that are left of watching for held packets,
-    SleepLength watch_length_;                  // so far apart
-    TimePoint looks_in_at_{};                   // next, while it watches
+    SleepLength watch_length_;                  // so far apart; meanwhile
+    TimePoint looks_in_at_{};                   // it looks in then
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
     std::atomic<std::uint32_t> event_runs_{0}, event_id_{0};   // so many times; of the thread
     std::atomic<std::uintptr_t> event_mark_{0};

@@ -96,6 +96,14 @@ struct LinkState {
     TimePoint give_up_at{TimePoint::max()};   // when failures become kUnreachable; max: no attempt since the last good link
 };
 
+// What is to be said of a lane that is up.
+struct LaneNews {
+    bool again{false};   // it was up before
+    bool moved{false};   // from another transport
+    bool twin{false};    // LinkState::twin
+    std::uint32_t resent{0};
+};
+
 // What the statistics page shows of a session.
 struct SessionView {
     std::string name;

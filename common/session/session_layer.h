@@ -253,12 +253,6 @@ private:
     void move_failed(Session& s, LinkRole role, std::string_view why) noexcept LINNET_REQUIRES(s.lock);
     void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
-    struct LaneNews {
-        bool again{false};   // it was up before
-        bool moved{false};   // from another transport
-        bool twin{false};    // LinkState::twin
-        std::uint32_t resent{0};
-    };
     void tell_lane(Session& s, const Port& port, const LaneNews& news) noexcept LINNET_EXCLUDES(s.lock);
     void ask_elsewhere(Session& s, Nanos unanswered, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     // False: the link or attempt that ended is another one.

@@ -14,6 +14,7 @@ contract_test_SOURCES = \
     contract/shm_processes.h \
     contract/shm_read_test.cc \
     contract/tcp_link_test.cc \
+    contract/tcp_hot_test.cc \
     contract/tcp_sleep_test.cc \
     contract/transport_contract_test.cc \
     contract/udp_cut_test.cc \

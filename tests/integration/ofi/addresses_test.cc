@@ -148,6 +148,22 @@ TEST(LinnetAddresses, AddressOnALinkThatIsNotHereIsRefused)
     });
 }
 
+// fi_errno(3): each says what is wrong with the address, and nothing else does.
+TEST(LinnetAddresses, EndpointThatCannotHaveItsAddressSaysWhy)
+{
+    alone([] {
+        const std::string port = std::to_string(20000 + test_process() % 10000);
+        const auto enabled_at = [](const char* node, const std::string& service) {
+            Node n{{.addr_format = FI_SOCKADDR_IN, .node = node, .service = service.empty() ? nullptr : service.c_str(), .info_flags = FI_SOURCE}, false};
+            return fi_enable(n.ep);
+        };
+        EXPECT_EQ(enabled_at("198.51.100.7", port), -FI_EADDRNOTAVAIL) << "no interface has it (RFC 5737)";
+        EXPECT_EQ(enabled_at("198.51.100.7", ""), -FI_EADDRNOTAVAIL);
+        Node there{{.addr_format = FI_SOCKADDR_IN, .node = "127.0.0.1", .service = port.c_str(), .info_flags = FI_SOURCE}};
+        EXPECT_EQ(enabled_at("127.0.0.1", port), -FI_EADDRINUSE);
+    });
+}
+
 // What fi_endpoint(3) could not open is no answer; who sends there may be anybody.
 TEST(LinnetInfo, NameOfAnEndpointIsNoSourceOfAnotherAndMayBeADestination)
 {

@@ -2,7 +2,9 @@
 // Copyright (c) 2026 the Linnet authors
 // The provider where memory is short: an error that says so, after which everything is as before.
 #include <rdma/fi_rma.h>
+#include <signal.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
@@ -76,6 +78,39 @@ TEST(LinnetMemory, EndpointIsEnabledWhenThereIsMemoryAgain)
 TEST(LinnetMemory, EndpointWithCountersIsEnabledWhenThereIsMemoryAgain)
 {
     alone([] { enable_when_there_is_memory_again({.caps = FI_TAGGED | FI_MSG | FI_RMA, .wait = FI_WAIT_FD, .counters = true, .rma_counters = true}); });
+}
+
+// fi_domain(3), resource management: the peer, which is stopped, takes nothing, and an injection has no completion that a program could wait for.
+TEST(LinnetMemory, InjectionsThatNobodyTakesAreRefusedInTheEnd)
+{
+    two_processes(
+        [](Friend& other) {
+            Node n;
+            n.connect(other);
+            n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+            const pid_t second = std::stoi(other.hear());
+            stop(second);
+            std::size_t accepted = 0;
+            ssize_t r = 0;
+            while (accepted <= 2 * n.info->tx_attr->size && r == 0) {
+                r = fi_tinject(n.ep, "y", 1, n.peer, 1);
+                accepted += r == 0 ? 1 : 0;
+            }
+            EXPECT_EQ(r, -FI_EAGAIN);
+            EXPECT_GE(accepted, n.info->tx_attr->size / 2);
+            EXPECT_LE(accepted, 2 * n.info->tx_attr->size);
+            EXPECT_EQ(::kill(second, SIGKILL), 0);
+        },
+        [](Friend& other) {
+            Node n;
+            n.connect(other);
+            char in = 0;
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+            static_cast<void>(n.next(n.rx));
+            other.tell(std::to_string(::getpid()));
+            other.meet();
+        },
+        SIGKILL);
 }
 
 // What waits behind a buffer of several messages costs nothing: receives, and other such buffers.

@@ -391,21 +391,37 @@ TEST(AddressVector, MessagesOfUnknownPeersComeWithoutASource)
 TEST(LinnetAddressVector, DuplicatesAreTwoAddressesOfOnePeer)
 {
     const auto side = [](Friend& other, bool sends) {
-        Node n;
+        Node n{{.caps = FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV}};
         n.connect(other);
         char name[256];
         std::size_t bytes = sizeof name;
         EXPECT_EQ(fi_av_lookup(n.av, n.peer, name, &bytes), 0);
         fi_addr_t again = n.insert({name, bytes});
         EXPECT_NE(again, n.peer);
-        EXPECT_EQ(fi_av_remove(n.av, &n.peer, 1, 0), 0);
         char in = 0;
-        int context = 0;
+        int contexts[2] = {};
+        if (!sends && is_linnet()) {   // posted before, and not a matter of the other address
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, again, 1, 0, &contexts[0]); });
+        }
+        EXPECT_EQ(fi_av_remove(n.av, &n.peer, 1, 0), 0);
+        other.meet();
         if (sends) {
             n.post([&] { return fi_tinject(n.ep, "x", 1, again, 1); });
+            n.post([&] { return fi_tinject(n.ep, "y", 1, again, 2); });
         } else {
-            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
-            EXPECT_EQ(n.next(n.rx).len, 1u);
+            if (is_linnet()) {
+                EXPECT_EQ(n.next(n.rx).op_context, &contexts[0]);
+            }
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 2, 0, &contexts[1]); });
+            fi_cq_tagged_entry e{};
+            fi_addr_t from = FI_ADDR_NOTAVAIL;
+            while (fi_cq_readfrom(n.rx, &e, 1, &from) != 1) {
+            }
+            EXPECT_EQ(e.op_context, &contexts[1]);
+            EXPECT_EQ(in, 'y');
+            if (is_linnet()) {
+                EXPECT_EQ(from, again);
+            }
         }
         other.meet();
     };
@@ -527,10 +543,11 @@ TEST(LinnetAddressVector, ErrorsOfInsertionsFillTheDataOfWhoAskedForOneFiveOrLat
             fi_eq_err_entry bad{};
             bad.err_data = data;
             bad.err_data_size = sizeof data;
-            EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), static_cast<ssize_t>(sizeof bad));
+            const std::size_t known = minor < 5 ? offsetof(fi_eq_err_entry, err_data_size) : sizeof bad;
+            EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), static_cast<ssize_t>(known));
             EXPECT_EQ(bad.err, FI_EINVAL);
             EXPECT_EQ(bad.err_data, minor < 5 ? nullptr : data);
-            EXPECT_EQ(bad.err_data_size, 0u);
+            EXPECT_EQ(bad.err_data_size, minor < 5 ? sizeof data : 0u);
             EXPECT_EQ(fi_close(&av->fid), 0);
             EXPECT_EQ(fi_close(&eq->fid), 0);
         }

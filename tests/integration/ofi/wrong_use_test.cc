@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // What the manual pages say of arguments and states that are not right, and of what was not asked for: an error that says so, and nothing else.
+#include <netinet/in.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_trigger.h>
@@ -115,6 +116,50 @@ TEST(LinnetWrongUse, EventQueueIsWrittenToOnlyIfItWasOpenedForThat)
         EXPECT_EQ(in.context, &n);
         EXPECT_EQ(fi_eq_sread(eq, &event, &in, sizeof in, 1, 0), -FI_EAGAIN);
         EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+// fi_eq(3): before 1.5 an error entry ended with err_data, and what lies behind it is the program's.
+TEST(LinnetWrongUse, ErrorEntryOfAnOldProgramIsNoLongerThanItKnows)
+{
+    alone([] {
+        Node n{{.addr_format = FI_SOCKADDR_IN, .version = FI_VERSION(1, 4)}, false};
+        fid_eq* eq = nullptr;
+        fid_av* av = nullptr;
+        fi_eq_attr eq_attr{};
+        fi_av_attr av_attr{};
+        av_attr.flags = FI_EVENT;
+        ASSERT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), 0);
+        ASSERT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), 0);
+        ASSERT_EQ(fi_av_bind(av, &eq->fid, 0), 0);
+        const sockaddr_in nobody{};
+        fi_addr_t at = 0;
+        EXPECT_EQ(fi_av_insert(av, &nobody, 1, &at, 0, &n), 0);
+        constexpr std::size_t kOld = offsetof(fi_eq_err_entry, err_data_size);
+        union {
+            fi_eq_err_entry entry;
+            unsigned char bytes[sizeof(fi_eq_err_entry)];
+        } in{};
+        std::memset(in.bytes, 0xa5, sizeof in.bytes);
+        EXPECT_EQ(fi_eq_readerr(eq, &in.entry, 0), static_cast<ssize_t>(kOld));
+        EXPECT_EQ(in.entry.err, FI_EINVAL);
+        EXPECT_TRUE(std::all_of(in.bytes + kOld, in.bytes + sizeof in.bytes, [](unsigned char c) { return c == 0xa5; }));
+        EXPECT_EQ(fi_close(&av->fid), 0);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
+// fi_endpoint(3): such an operation cannot be canceled. Several may have none.
+TEST(LinnetWrongUse, OperationWithoutAContextIsNotCanceled)
+{
+    alone([] {
+        Node n;
+        n.peer = n.insert(n.name());
+        char in = 0;
+        ASSERT_EQ(fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr), 0);
+        EXPECT_EQ(fi_cancel(&n.ep->fid, nullptr), -FI_ENOENT);
+        n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+        EXPECT_EQ(n.next(n.rx).len, 1u);
     });
 }
 
