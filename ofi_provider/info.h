@@ -9,7 +9,7 @@ namespace linnet::ofi {
 
 inline constexpr std::size_t kInjectMax = 1024;   // fi_inject and FI_INJECT
 inline constexpr std::size_t kIovMax = 8;
-// Operations of an endpoint that are under way: what its peers do not take is kept here, up to so many. Receives are not bounded.
+// Operations of an endpoint that are under way: what its peers do not take, and have no credit for, is kept here, up to so many. Receives are not bounded.
 inline constexpr std::size_t kQueueSize = 65536;
 // Who does not say how many pieces it needs is told of this many. Programs that go through all counts up to the limit know no other from software providers;
 // ubertest of fabtests, for one, puts 17 bytes into six pieces where it wants 16.

@@ -90,10 +90,11 @@ TEST(LinnetMemory, InjectionsThatNobodyTakesAreRefusedInTheEnd)
             n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
             const pid_t second = std::stoi(other.hear());
             stop(second);
+            const std::string text(n.info->tx_attr->inject_size, 'y');   // so long that the credit of the peer is soon spent
             std::size_t accepted = 0;
             ssize_t r = 0;
             while (accepted <= 2 * n.info->tx_attr->size && r == 0) {
-                r = fi_tinject(n.ep, "y", 1, n.peer, 1);
+                r = fi_tinject(n.ep, text.data(), text.size(), n.peer, 1);
                 accepted += r == 0 ? 1 : 0;
             }
             EXPECT_EQ(r, -FI_EAGAIN);
