@@ -584,7 +584,8 @@ int Endpoint::learn_peer(fi_addr_t index, const Address& address) noexcept
         return -FI_ENOMEM;
     }
     const std::uint32_t names = names_.get(peer);
-    if ((names == 0 && !addresses_.set(peer, index)) || !names_.set(peer, names + 1)) {
+    if (!names_.set(peer, names + 1) || (names == 0 && !addresses_.set(peer, index))) {
+        names_.set(peer, names);
         peers_.set(index, LINNET_PEER_UNKNOWN);
         return -FI_ENOMEM;
     }

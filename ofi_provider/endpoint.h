@@ -158,6 +158,7 @@ private:
     void leave() noexcept;
 
     // transmit.cc
+    SendOperation* new_send() noexcept;
     template <class What>
     ssize_t post(SendOperation& op, const What& what, bool fenced) noexcept;
     [[nodiscard]] linnet_status_t start(SendOperation& op, const Posting& what) noexcept;
@@ -167,7 +168,6 @@ private:
     static void on_sent(linnet_request_t* request, void* arg) noexcept;
 
     // rma.cc
-    SendOperation* new_send() noexcept;
     SendOperation* begin(void* user, std::uint64_t flags, bool silent, std::uint64_t kind, CounterSlot counted) noexcept;
     void remote(const linnet_remote_t& what) noexcept;
     static void on_remote(void* arg, const linnet_remote_t* what) noexcept;
@@ -232,7 +232,7 @@ private:
     std::atomic<unsigned> aliases_{1};
     std::atomic<std::size_t> least_multi_recv_{1024};
 
-    std::mutex peers_lock_;                    // writers of the next two
+    std::mutex peers_lock_;                    // writers of the next three
     GrowingTable<linnet_peer_t> peers_{LINNET_PEER_UNKNOWN};   // by fi_addr_t
     GrowingTable<fi_addr_t> addresses_{FI_ADDR_NOTAVAIL};      // by peer: one address that names it, at first the first,
     GrowingTable<std::uint32_t> names_{0};                     // and how many do

@@ -22,14 +22,35 @@ namespace linnet::ofi {
 
 namespace {
 std::mutex registry_lock;
-std::vector<Fabric*> fabrics;   // guarded by registry_lock, as is the next
+std::vector<Fabric*> fabrics;   // guarded by registry_lock, as are the next
 std::vector<Domain*> domains;
+std::vector<const void*> known;   // where any was: about as many as there ever were at once
+
+template <class T, class Fid>
+void enter(std::vector<T*>& to, T* what, const Fid* as)
+{
+    const std::lock_guard guard{registry_lock};
+    if (std::find(known.begin(), known.end(), as) == known.end()) {
+        known.push_back(as);
+    }
+    to.push_back(what);
+}
 
 template <class T>
 void forget(std::vector<T*>& from, T* what)
 {
     const std::lock_guard guard{registry_lock};
     from.erase(std::remove(from.begin(), from.end(), what), from.end());
+}
+
+template <class T, class Fid>
+Presence presence_of(const std::vector<T*>& open, const Fid* f) noexcept
+{
+    const std::lock_guard guard{registry_lock};
+    if (std::find(open.begin(), open.end(), f) != open.end()) {
+        return Presence::kOpen;
+    }
+    return std::find(known.begin(), known.end(), f) != known.end() ? Presence::kClosed : Presence::kNone;
 }
 }   // namespace
 
@@ -56,8 +77,7 @@ int Fabric::open(fi_fabric_attr* attr, fid_fabric** out, void* context) noexcept
         auto* const f = new Fabric;
         f->fid.context = context;
         f->api_version = attr->api_version;
-        const std::lock_guard guard{registry_lock};
-        fabrics.push_back(f);
+        enter<Fabric, fid_fabric>(fabrics, f, f);
         *out = f;
         return FI_SUCCESS;
     });
@@ -80,11 +100,7 @@ fid_fabric* Fabric::opened() noexcept
     return fabrics.empty() ? nullptr : fabrics.front();
 }
 
-bool Fabric::is_open(const fid_fabric* f) noexcept
-{
-    const std::lock_guard guard{registry_lock};
-    return std::find(fabrics.begin(), fabrics.end(), f) != fabrics.end();
-}
+Presence Fabric::presence(const fid_fabric* f) noexcept { return presence_of(fabrics, f); }
 
 fid_domain* Domain::opened(const fid_fabric* fabric) noexcept   // all are called the same
 {
@@ -93,11 +109,7 @@ fid_domain* Domain::opened(const fid_fabric* fabric) noexcept   // all are calle
     return at == domains.end() ? nullptr : *at;
 }
 
-bool Domain::is_open(const fid_domain* d) noexcept
-{
-    const std::lock_guard guard{registry_lock};
-    return std::find(domains.begin(), domains.end(), d) != domains.end();
-}
+Presence Domain::presence(const fid_domain* d) noexcept { return presence_of(domains, d); }
 
 namespace {
 // A step of fi_trywait(3) for one object.
@@ -169,8 +181,7 @@ int Domain::open_with_flags(fid_fabric* fabric, fi_info* info, fid_domain** out,
         }
         auto* const d = new Domain{Fabric::of(fabric), *info};
         d->fid.context = context;
-        const std::lock_guard guard{registry_lock};
-        domains.push_back(d);
+        enter<Domain, fid_domain>(domains, d, d);
         *out = d;
         return FI_SUCCESS;
     });

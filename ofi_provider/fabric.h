@@ -19,13 +19,16 @@ class Endpoint;
 class Eq;
 class Region;
 
+// What a pointer in hints may be: an answer of fi_getinfo(3) names what is open, and may be held against it when that was closed since.
+enum class Presence : std::uint8_t { kOpen, kClosed, kNone };
+
 class Fabric final : public fid_fabric {
 public:
     static int open(fi_fabric_attr* attr, fid_fabric** out, void* context) noexcept;
     static Fabric& of(fid_fabric* f) noexcept { return static_cast<Fabric&>(*f); }
     // For fi_getinfo(3): the first one that is open, or null.
     static fid_fabric* opened() noexcept;
-    static bool is_open(const fid_fabric* f) noexcept;
+    static Presence presence(const fid_fabric* f) noexcept;
     std::atomic<unsigned> users{0};
 
 private:
@@ -44,7 +47,7 @@ public:
     static Domain& of(fid_domain* f) noexcept { return static_cast<Domain&>(*f); }
     // For fi_getinfo(3): the first one that is open, of this fabric or, if that is null, of any; or null.
     static fid_domain* opened(const fid_fabric* fabric) noexcept;
-    static bool is_open(const fid_domain* d) noexcept;
+    static Presence presence(const fid_domain* d) noexcept;
     [[nodiscard]] fid_fabric* fabric() const noexcept { return &fabric_; }
     [[nodiscard]] std::uint32_t address_format() const noexcept { return format_; }
     [[nodiscard]] fi_av_type av_type() const noexcept { return av_type_; }   // of all address vectors, or FI_AV_UNSPEC

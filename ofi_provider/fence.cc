@@ -108,9 +108,6 @@ void Fence::resume() noexcept
 
 SendOperation* Fence::take(const void* context) noexcept
 {
-    if (context == nullptr) {
-        return nullptr;
-    }
     const std::lock_guard guard{lock_};
     for (auto& [peer, line] : lines_) {
         const auto at = std::find_if(line.begin(), line.end(), [&](const Held& h) { return h.op->context == context; });

@@ -213,6 +213,10 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
     if (want.name != nullptr && std::strcmp(want.name, d.name) != 0) {
         return refuse_text("domain_attr->name", want.name);
     }
+    const Presence presence = Domain::presence(want.domain);
+    if (want.domain != nullptr && presence == Presence::kNone) {
+        return refuse("domain_attr->domain, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.domain), 0);
+    }
     if (!one_of("domain_attr->threading", want.threading, FI_THREAD_ENDPOINT) ||
         !one_of("domain_attr->control_progress", want.control_progress, FI_PROGRESS_MANUAL) ||
         !one_of("domain_attr->data_progress", want.data_progress, FI_PROGRESS_MANUAL) ||
@@ -234,7 +238,7 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
         at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
         at_most("domain_attr->max_err_data", want.max_err_data, d.max_err_data) &&
         no_key("domain_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
-    d.domain = Domain::is_open(want.domain) ? want.domain : nullptr;   // an answer of before may name one that was closed since
+    d.domain = presence == Presence::kOpen ? want.domain : nullptr;
     // Everything is safe and automatic inside, so any weaker wish is granted by its name.
     d.threading = want.threading != FI_THREAD_UNSPEC ? want.threading : d.threading;
     d.control_progress = want.control_progress != FI_PROGRESS_UNSPEC ? want.control_progress : d.control_progress;
@@ -247,7 +251,11 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
 
 bool take_fabric(const fi_fabric_attr& want, fi_info& offer)
 {
-    offer.fabric_attr->fabric = Fabric::is_open(want.fabric) ? want.fabric : nullptr;
+    const Presence presence = Fabric::presence(want.fabric);
+    if (want.fabric != nullptr && presence == Presence::kNone) {
+        return refuse("fabric_attr->fabric, which is none of linnet's:", reinterpret_cast<std::uintptr_t>(want.fabric), 0);
+    }
+    offer.fabric_attr->fabric = presence == Presence::kOpen ? want.fabric : nullptr;
     if (want.name != nullptr && std::strcmp(want.name, kName) != 0) {
         return refuse_text("fabric_attr->name", want.name);
     }

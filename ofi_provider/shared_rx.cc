@@ -188,6 +188,9 @@ ssize_t SharedRx::post(const RecvCall& call, bool directed)
 
 ssize_t SharedRx::cancel(void* context) noexcept
 {
+    if (context == nullptr) {   // as Endpoint::cancel()
+        return -FI_ENOENT;
+    }
     const std::lock_guard guard{lock_};
     for (Queue& q : queues_) {
         for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {

@@ -3,6 +3,8 @@
 // Endpoints: see endpoint.h.
 #include "contract/endpoint.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -80,6 +82,20 @@ std::uint32_t number_of(std::span<const std::byte> packet)
     wire::PacketHead head;
     std::memcpy(&head, packet.data(), sizeof head);
     return head.number.get();
+}
+
+bool readable(const Transport& transport)
+{
+    ::pollfd p{transport.wait_descriptor(), POLLIN, 0};
+    return ::poll(&p, 1, 0) == 1;
+}
+
+bool becomes_readable(const Transport& transport)
+{
+    for (int tries = 0; tries < 1000 && !readable(transport); ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return readable(transport);
 }
 
 wire::BulkHead bulk_head(std::uint32_t slot, std::size_t bytes)

@@ -38,6 +38,9 @@ struct Packet {
 [[nodiscard]] std::uint32_t number_of(std::span<const std::byte> packet);
 [[nodiscard]] Bytes pattern(std::uint32_t number, std::size_t bytes);
 [[nodiscard]] wire::BulkHead bulk_head(std::uint32_t slot, std::size_t bytes);
+// Is the descriptor that a sleeper would wait for readable? Now, or within a second.
+[[nodiscard]] bool readable(const Transport& transport);
+[[nodiscard]] bool becomes_readable(const Transport& transport);
 
 class Sink final : public TransportSink {
 public:

@@ -45,12 +45,6 @@ protected:
         EXPECT_TRUE(link.ok());
         return *link;
     }
-    // Is the descriptor that a sleeper would wait for readable?
-    static bool readable(const Transport& t)
-    {
-        ::pollfd p{t.wait_descriptor(), POLLIN, 0};
-        return ::poll(&p, 1, 0) == 1;
-    }
     std::unique_ptr<Pair> pair;
 };
 
@@ -608,10 +602,7 @@ TEST_P(TcpLink, WaitDescriptorIsReadableExactlyWhenThereIsWork)
         const Packet p = eager(i, 50);
         const LanePacket one = p.lane();
         ASSERT_TRUE(pair->a().transport->send_lane(ends.at_a, {&one, 1}).all_written);
-        for (int tries = 0; tries < 1000 && !readable(*pair->b().transport); ++tries) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{1});
-        }
-        ASSERT_TRUE(readable(*pair->b().transport)) << i;
+        ASSERT_TRUE(becomes_readable(*pair->b().transport)) << i;
         ASSERT_TRUE(pair->run_until([&] { return b().packets.size() == i; }));
     }
     EXPECT_TRUE(quiet());

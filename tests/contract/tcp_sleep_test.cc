@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the Linnet authors
 // When a sleeper on links over TCP is woken in the middle of a long packet.
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <chrono>
 #include <memory>
@@ -29,18 +28,6 @@ protected:
         ASSERT_TRUE(pair->run_until([&] { return b().ups.size() == 1; }));
     }
     Sink& b() { return pair->b().sink; }
-    static bool readable(const Transport& t)
-    {
-        ::pollfd p{t.wait_descriptor(), POLLIN, 0};
-        return ::poll(&p, 1, 0) == 1;
-    }
-    static bool becomes_readable(const Transport& t)
-    {
-        for (int tries = 0; tries < 1000 && !readable(t); ++tries) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{1});
-        }
-        return readable(t);
-    }
     std::unique_ptr<Pair> pair;
     RawPeer raw;
 };

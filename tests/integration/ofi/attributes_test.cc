@@ -90,6 +90,7 @@ const Impossible kImpossible[] = {
     {"ep_attr->tx_ctx_cnt", [](fi_info& h) { h.ep_attr->tx_ctx_cnt = 2; }},
     {"ep_attr->rx_ctx_cnt", [](fi_info& h) { h.ep_attr->rx_ctx_cnt = 2; }},
     {"ep_attr->auth_key_size", [](fi_info& h) { h.ep_attr->auth_key_size = 8; }},
+    {"domain_attr->domain", [](fi_info& h) { h.domain_attr->domain = reinterpret_cast<fid_domain*>(&h); }},
     {"domain_attr->name", [](fi_info& h) { h.domain_attr->name = ::strdup("eth7"); }},
     {"domain_attr->threading", [](fi_info& h) { h.domain_attr->threading = static_cast<fi_threading>(7); }},
     {"domain_attr->control_progress", [](fi_info& h) { h.domain_attr->control_progress = static_cast<fi_progress>(3); }},
@@ -117,6 +118,7 @@ const Impossible kImpossible[] = {
     {"domain_attr->auth_key_size", [](fi_info& h) { h.domain_attr->auth_key_size = 8; }},
     {"domain_attr->max_err_data", [](fi_info& h) { h.domain_attr->max_err_data = 8; }},
     {"domain_attr->mr_cnt", [](fi_info& h) { h.domain_attr->mr_cnt = 1u << 30; }},
+    {"fabric_attr->fabric", [](fi_info& h) { h.fabric_attr->fabric = reinterpret_cast<fid_fabric*>(&h); }},
     {"fabric_attr->name", [](fi_info& h) { h.fabric_attr->name = ::strdup("other"); }},
     {"fabric_attr->prov_version", [](fi_info& h) { h.fabric_attr->prov_version = UINT32_MAX; }},
 };
@@ -144,6 +146,8 @@ TEST(LinnetInfo, AttributesThatCannotBeHadAreNamedInTheLog)
                 fi_info* const hints = make_hints({});
                 i.ask(*hints);
                 EXPECT_EQ(answer(*hints), -FI_ENODATA) << i.attribute;
+                hints->domain_attr->domain = nullptr;   // not fi_freeinfo()'s
+                hints->fabric_attr->fabric = nullptr;
                 fi_freeinfo(hints);
                 const std::string said = log.lines();
                 EXPECT_NE(said.find(std::string{"hints: "} + i.attribute), std::string::npos) << i.attribute << ": " << said;
