@@ -54,6 +54,7 @@ Status Context::start(const OpenArgs& args)
     s = open_transports();
     if (s == Status::kOk) {
         s = engine_->add_source(*sessions_);
+        engine_->set_debtor(*sessions_);
     }
     if (s == Status::kOk && task_source_ != nullptr) {
         s = engine_->add_source(*task_source_);

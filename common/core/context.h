@@ -98,10 +98,10 @@ public:
 
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
-    // Both, after a short call; none of them when nothing is open.
+    // Both, after a short call; none of them when nothing is open, and no peer waits for us.
     void passed_by() noexcept
     {
-        if (engine_->open_work() > 0) {
+        if (engine_->open_work() > 0 || sessions_->owes()) {
             engine_->passed_by(CallKind::kPost);
         }
     }

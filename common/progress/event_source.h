@@ -3,6 +3,7 @@
 // EventSource: what the progress engine polls and sleeps on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -25,6 +26,12 @@ public:
     [[nodiscard]] bool rests() const noexcept { return rests_; }
     // The pass found something here.
     void note_events() noexcept { had_events_ = true; }
+
+    // poll() left something for the next pass, to do it together with what comes meanwhile, and a peer waits for it. Any thread; exact for the holder of the
+    // token.
+    [[nodiscard]] bool owes() const noexcept { return owes_.load(std::memory_order_relaxed); }
+    // Does it now: the host goes, and the next pass may be far away.
+    virtual void settle() noexcept {}
 
     // Looks for some 100 ns whether an arrival shows, if that takes no more than reading memory, or one read of the socket that delivers; else does nothing.
     // For a caller that waits.
@@ -56,6 +63,7 @@ public:
 
 protected:
     bool brief_{false};   // poll() may set it
+    std::atomic<bool> owes_{false};
 
 private:
     friend class PollTask;

@@ -31,6 +31,9 @@ inline constexpr std::uint64_t kLongTransfer = 64 * 1024;
 // A row of posts with a long one among them counts, from there on, in places of its own. Programs also exchange short messages, of which each gap is
 // short; in places shared with those the one long gap behind `isend of 1 MB, compute` would be forgotten before it comes again.
 //
+// Programs compute when what they waited for is complete, and the last call of an exchange looks like the first. So each place is two: for leaves with
+// operations open, and for those with none. The computation behind these needs nobody, and shall not make the gaps within an exchange look long.
+//
 // So a place that is sometimes long counts as long. But programs repeat themselves: a phase that waits at once, then one that computes, in turn. So each
 // place remembers how its last kHistory gaps were, and for each such history how often in a row the gap behind it was short, or long: kSurelyShort or
 // kSurelyLong times, and it is expected to be so again, whatever the small counter says. (Two-level branch prediction: Yeh and Patt, MICRO 1991.)
@@ -47,20 +50,20 @@ public:
     static constexpr unsigned kUnseenMost = 15;   // together they take less than a microsecond, so the gap that is seen behind them is still a short one
     static constexpr unsigned kWary = 256;        // calls: more than a program makes, as a rule, until it does the same again
 
-    // The host leaves now with a call of this kind. True: it will probably stay away for long.
+    // The host leaves now with a call of this kind, and with operations open. True: it will probably stay away for long.
     bool leaving(CallKind kind) noexcept
     {
         const std::size_t place = next_place(place_.load(std::memory_order_relaxed), kind);
         place_.store(place, std::memory_order_relaxed);
         return places_[place].is_long();
     }
-    // The same when nobody needs to know: learned when it comes back, which it does in its own time.
+    // The same with nothing open, when nobody needs to know: learned when it comes back, which it does in its own time.
     void left(CallKind kind) noexcept { left_.store(static_cast<std::uint8_t>(kind) + 1, std::memory_order_relaxed); }
-    // Asked inside a call of this kind: did another one precede it in the row, and will the next call come soon?
-    [[nodiscard]] bool within_row(CallKind kind) const noexcept
+    // Asked inside a call of this kind: did another one precede it in the row, and will the next call come soon? `open`: operations are.
+    [[nodiscard]] bool within_row(CallKind kind, bool open) const noexcept
     {
         const std::size_t before = place_.load(std::memory_order_relaxed);
-        return same_row(before, row_of(before, kind)) && !places_[next_place(before, kind)].is_long();
+        return same_row(before, row_of(before, kind)) && !places_[next_place(before, kind) + (open ? 0 : kClosed)].is_long();
     }
     // Asked inside a call of this kind: what leaving() will say at its end.
     [[nodiscard]] bool will_leave(CallKind kind) const noexcept { return places_[next_place(place_.load(std::memory_order_relaxed), kind)].is_long(); }
@@ -95,7 +98,7 @@ public:
         }
         if (const std::uint8_t left = left_.load(std::memory_order_relaxed); left != 0) {
             left_.store(0, std::memory_order_relaxed);
-            static_cast<void>(leaving(static_cast<CallKind>(left - 1)));
+            place_.store(next_place(place_.load(std::memory_order_relaxed), static_cast<CallKind>(left - 1)) + kClosed, std::memory_order_relaxed);
         }
         Place& place = places_[place_.load(std::memory_order_relaxed)];
         if (after_long_gap || !place.is_calm()) [[unlikely]] {
@@ -103,6 +106,7 @@ public:
         }
     }
 
+    std::size_t dplace() const {return place_.load(std::memory_order_relaxed);}
 private:
     class Place {
     public:
@@ -138,27 +142,30 @@ private:
 
     static constexpr auto kShortRow = static_cast<std::size_t>(CallKind::kPost);
     static constexpr auto kLongRow = static_cast<std::size_t>(CallKind::kLongPost);
+    static constexpr std::size_t kNoRow = kCallKinds * kRow;    // past the last row
+    static constexpr std::size_t kClosed = kNoRow + 1;          // from a place to the one for leaves with nothing open
     // A short post behind a long one goes on with its row, and a long one takes the row over.
     static std::size_t row_of(std::size_t before, CallKind kind) noexcept
     {
-        return kind == CallKind::kPost && before / kRow == kLongRow ? kLongRow : static_cast<std::size_t>(kind);
+        return kind == CallKind::kPost && before % kClosed / kRow == kLongRow ? kLongRow : static_cast<std::size_t>(kind);
     }
     static bool same_row(std::size_t before, std::size_t k) noexcept
     {
-        return before / kRow == k || (k == kLongRow && before / kRow == kShortRow);
+        const std::size_t row = before % kClosed / kRow;
+        return row == k || (k == kLongRow && row == kShortRow);
     }
 
     static std::size_t next_place(std::size_t before, CallKind kind) noexcept
     {
         const std::size_t k = row_of(before, kind);
-        return same_row(before, k) ? std::min(k * kRow + before % kRow + 1, k * kRow + kRow - 1) : k * kRow;
+        return same_row(before, k) ? std::min(k * kRow + before % kClosed % kRow + 1, k * kRow + kRow - 1) : k * kRow;
     }
 
     std::atomic<unsigned> unseen_{0};                 // calls that passed unseen since the last gap that was seen
     std::atomic<unsigned> wary_{0};                   // calls that do not, though they might
     std::atomic<std::uint8_t> left_{0};               // a kind, plus one; 0: place_ is up to date
-    std::atomic<std::size_t> place_{kCallKinds * kRow};   // past the end: no row has begun
-    std::array<Place, kCallKinds * kRow + 1> places_;
+    std::atomic<std::size_t> place_{kNoRow};
+    std::array<Place, 2 * kClosed> places_;
 };
 
 }   // namespace linnet

@@ -450,16 +450,28 @@ inline void ProgressEngine::goes(CallKind kind) noexcept
 {
     event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     const bool open = open_work() > 0;
+    bool late = !open && debtor_ != nullptr && debtor_->owes();
     if (!open) {
         gaps_.left(kind);
+    }
+    // With operations open the event thread would see to it, or the host come back soon, as a rule. Who holds the token polls, and is asked when it goes.
+    if (late && token_.try_take()) [[unlikely]] {
+        debtor_->settle();
+        let_go();
     }
     const bool leaves = open && gaps_.leaving(kind);
     if (work_waits_.load(std::memory_order_acquire)) [[unlikely]] {   // another thread's, perhaps, on whose behalf we then call
         leave_work();
+        late = true;
     } else if (leaves) [[unlikely]] {
         arm();
+        late = true;
     } else if (arm_request_.load(std::memory_order_relaxed)) [[unlikely]] {
         arm_request_.store(false, std::memory_order_seq_cst);
+    }
+    // What this took is no absence of the host: else to arm in vain would make a long gap, and that would be the reason for the next time.
+    if (late) [[unlikely]] {
+        stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     }
 }
 
@@ -477,7 +489,8 @@ void ProgressEngine::leave(CallKind kind) noexcept
 void ProgressEngine::passed_by(CallKind kind) noexcept
 {
     const bool called_for =
-        arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed);
+        arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed) ||
+        (debtor_ != nullptr && debtor_->owes());
     if (!called_for && gaps_.passes_unseen(kind)) {
         return;   // reading the clock takes longer than the rest of a post
     }
@@ -553,7 +566,7 @@ void ProgressEngine::wake_event_thread() noexcept
 bool ProgressEngine::may_hold() const noexcept
 {
     return config_.hold_time > Nanos::zero() && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back &&
-           gaps_.within_row(CallKind::kPost) && !token_.held() && event_thread_state() != EventThreadState::kNone;
+           gaps_.within_row(CallKind::kPost, open_work() > 0) && !token_.held() && event_thread_state() != EventThreadState::kNone;
 }
 
 // Even when this one is sent now: those behind it may be held, and are not the first.

@@ -64,6 +64,8 @@ public:
 
     // Borrows `source` until the engine is destroyed. Sources are polled in turn, in the order of these calls. Before start().
     [[nodiscard]] Status add_source(EventSource& source);
+    // One of the sources: what it owes() a peer is settled before a host goes that has nothing open, and whom therefore nobody stands in for. Before start().
+    void set_debtor(EventSource& source) noexcept { debtor_ = &source; }
     // Measures what a wake-up costs (some 100 us) and starts the event thread. kOk also when the event thread could not start: that
     // was logged. Once. kNoDescriptors, kIo: epoll or eventfd failed, and nothing was started.
     [[nodiscard]] Status start();
@@ -239,10 +241,7 @@ private:
     [[nodiscard]] Ticks without_event_thread(Ticks gap) const noexcept;
     [[nodiscard]] bool host_is_away() const noexcept;
     [[nodiscard]] Nanos event_thread_patience() const noexcept;
-    void set_event_state(EventThreadState s) noexcept
-    {
-        event_state_.store(static_cast<std::uint32_t>(s), std::memory_order_seq_cst);
-    }
+    void set_event_state(EventThreadState s) noexcept { event_state_.store(static_cast<std::uint32_t>(s), std::memory_order_seq_cst); }
     void measure_wake_cost() noexcept;
     void answer_measurement() noexcept;
     void ready_to_run() noexcept;
@@ -253,6 +252,7 @@ private:
     Stats& stats_;
     Log& log_;
     std::vector<EventSource*> sources_;
+    EventSource* debtor_{nullptr};
     EpollSet host_set_;               // the sources, as in event_sleep_; each with a bell of its own, so that nobody takes another one's ring
     EventFd host_bell_;
     TimerFd host_timer_;              // in host_set_, for wait_fd()

@@ -12,12 +12,7 @@
 namespace linnet::session {
 
 namespace {
-// An acknowledgement that no packet of ours carried goes out after this long; it only frees the sender's memory. Shorter: packets that nobody waits for.
-// Longer: more memory retained at peers that talk to us one way only.
-constexpr Nanos kAckDelay = std::chrono::milliseconds{50};
-// When the sender's completion waits for it and nobody polls here: look again after this long.
-constexpr Nanos kWantedAckDelay = std::chrono::milliseconds{1};
-// ... or after this many messages or bytes, so that a one-way stream retains a bounded amount.
+// An acknowledgement goes out at the latest after this many messages or bytes, so that a one-way stream retains a bounded amount.
 constexpr std::uint32_t kAckEvery = 64;
 constexpr std::uint32_t kAckEveryBytes = 256u << 10;
 // Lazy messages that the sender does not take back itself are handed back so many at a time: the lock and the owner are asked once for all. More than
@@ -327,17 +322,6 @@ void SessionLayer::out_of_turn(Session& s, std::uint32_t number, std::uint32_t e
     return true;
 }
 
-// No packet of ours has carried an acknowledgement for a while: one of its own, by and by.
-void SessionLayer::acknowledge_later(Session& s) noexcept
-{
-    s.in_delayed_ = true;
-    s.next_delayed_ = delayed_;
-    delayed_ = &s;
-    if (delayed_due_ == TimePoint::max()) {
-        delayed_due_ = last_now_ + kAckDelay;   // from the last look at the clock: early rather than exact
-    }
-}
-
 // The message `head` is here whole: count it, and see to it that it is acknowledged.
 [[gnu::always_inline]] inline void SessionLayer::received(Session& s, const wire::PacketHead& head) noexcept
 {
@@ -459,86 +443,7 @@ void SessionLayer::on_packet_end(Session& s, void* cookie, bool ok) noexcept
     }
 }
 
-// ---- acknowledgements and timers ----
-
-void SessionLayer::acknowledge_soon(Session& s) noexcept
-{
-    if (!s.in_ack_now_) {
-        s.in_ack_now_ = true;
-        s.heard_at_pass_ = s.heard_ - 1;   // something has just come
-        s.next_ack_now_ = ack_now_;
-        ack_now_ = &s;
-    }
-}
-
-void SessionLayer::send_ack(Session& s) noexcept
-{
-    MutexLock guard{s.lock};
-    const std::uint32_t ack = s.received_.load(std::memory_order_relaxed);
-    const std::uint32_t credit = s.credit_grant.load(std::memory_order_relaxed);
-    const bool news = s.ack_due_ || ack != s.ack_sent_.load(std::memory_order_relaxed) || credit != s.credit_sent_.load(std::memory_order_relaxed);
-    LinkState& lane = s.links_[0];
-    // A blocked lane comes back with on_writable(), a closed one with on_link_up().
-    if (!news || s.blocked_ || s.unsent_ != nullptr || lane.phase != LinkState::Phase::kUp) {
-        return;
-    }
-    s.ack_packet_ = {};
-    s.ack_packet_.kind = wire::PacketKind::kAck;
-    s.ack_packet_.ack.set(ack);
-    s.ack_packet_.credit.set(credit);
-    const LanePacket packet{std::as_bytes(std::span{&s.ack_packet_, 1}), {}};
-    const SendResult r = lane.port->transport().send_lane(lane.id, {&packet, 1});
-    if (r.down || r.taken == 0) {
-        s.blocked_ = true;
-        return;
-    }
-    s.blocked_ = !r.all_written;
-    s.ack_due_ = false;
-    s.ack_sent_.store(ack, std::memory_order_relaxed);
-    s.credit_sent_.store(credit, std::memory_order_relaxed);
-    shared_counters_.add_shared(Counter::kAcksSent, 1);
-}
-
-// Acknowledgements that somebody waits for: those of peers that sent nothing in this pass, and those that are overdue. The clock is not needed.
-unsigned SessionLayer::send_wanted_acks() noexcept
-{
-    unsigned events = 0;
-    Session* s = ack_now_;
-    ack_now_ = nullptr;
-    while (s != nullptr) {
-        Session* const next = s->next_ack_now_;
-        if (s->ack_at_once_ || s->heard_ == s->heard_at_pass_) {
-            s->in_ack_now_ = s->ack_at_once_ = false;
-            send_ack(*s);
-            ++events;
-        } else {
-            s->heard_at_pass_ = s->heard_;
-            s->next_ack_now_ = ack_now_;
-            ack_now_ = s;
-        }
-        s = next;
-    }
-    return events;
-}
-
-unsigned SessionLayer::send_delayed_acks(TimePoint now) noexcept
-{
-    if (delayed_ == nullptr || now < delayed_due_) {
-        return 0;
-    }
-    unsigned events = 0;
-    Session* s = delayed_;
-    delayed_ = nullptr;
-    delayed_due_ = TimePoint::max();
-    while (s != nullptr) {
-        Session* const next = s->next_delayed_;
-        s->in_delayed_ = false;
-        send_ack(*s);
-        ++events;
-        s = next;
-    }
-    return events;
-}
+// ---- timers ----
 
 void SessionLayer::check_silence(TimePoint now) noexcept
 {
@@ -582,7 +487,7 @@ unsigned SessionLayer::poll(unsigned) noexcept
     if (any_held_.load(std::memory_order_seq_cst)) {
         send_all_held();
     }
-    unsigned events = ack_now_ != nullptr ? send_wanted_acks() : 0;
+    unsigned events = ack_now_ != nullptr ? send_wanted_acks(false) : 0;
     const bool timers = delayed_ != nullptr || retry_due_.load(std::memory_order_relaxed) != INT64_MAX || silence_due_ != TimePoint::max();
     if (!timers || ++polls_since_clock_ < kPollsPerClock) {
         return events;   // the clock costs as much as the rest of an empty poll, and no timer here is that urgent
@@ -601,14 +506,14 @@ unsigned SessionLayer::poll(unsigned) noexcept
 bool SessionLayer::prepare_sleep() noexcept
 {
     polls_since_clock_ = kPollsPerClock;   // the first pass after a sleep looks at the clock
-    return ack_now_ == nullptr && !any_held_.load(std::memory_order_seq_cst);   // one more pass without an arrival sends them
+    settle();
+    return !any_held_.load(std::memory_order_seq_cst);   // one more pass sends them
 }
 
 TimePoint SessionLayer::next_timer() const noexcept
 {
     const TimePoint retry{Nanos{retry_due_.load(std::memory_order_relaxed)}};
-    const TimePoint wanted = ack_now_ != nullptr ? last_now_ + kWantedAckDelay : TimePoint::max();
-    return std::min({wanted, delayed_due_, retry, silence_due_});
+    return std::min({delayed_due_, retry, silence_due_});
 }
 
 // ---- the end ----
@@ -695,6 +600,7 @@ void SessionLayer::shutdown() noexcept
         end_session(s, Status::kClosed, {}, Ending::kQuiet);
     }
     ack_now_ = delayed_ = nullptr;
+    owes_.store(false, std::memory_order_relaxed);
 }
 
 }   // namespace linnet::session

@@ -186,6 +186,7 @@ public:
     // EventSource: acknowledgements that are due, connect retries, silence.
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }
+    void settle() noexcept override;
     [[nodiscard]] bool prepare_sleep() noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
@@ -292,7 +293,7 @@ private:
     void send_all_held() noexcept;
     static void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
-    unsigned send_wanted_acks() noexcept;
+    unsigned send_wanted_acks(bool all) noexcept;
     unsigned send_delayed_acks(TimePoint now) noexcept;
     unsigned retry_links(TimePoint now) noexcept;
     void check_silence(TimePoint now) noexcept;
@@ -339,8 +340,7 @@ private:
     static constexpr unsigned kPollsPerClock = 64;
     unsigned polls_since_clock_{0};
     TimePoint last_now_;              // at the last look at the clock
-    Session* ack_now_{nullptr};
-    Session* delayed_{nullptr};
+    Session *ack_now_{nullptr}, *delayed_{nullptr};
     TimePoint delayed_due_{TimePoint::max()};
     TimePoint silence_due_{TimePoint::max()};
     std::atomic<std::int64_t> retry_due_{INT64_MAX};   // nanoseconds of the clock; any thread may move it earlier

@@ -96,6 +96,34 @@ TEST(AckedSend, CompletesWithoutAReceiveButNotBeforeThePeerHasIt)
     }
 }
 
+// The last thing of an exchange is a receive, and then a host computes for long. Its peer's send ends all the same: the acknowledgement waits for no later
+// call, and there is nothing open here for which an event thread, if there is one, would be armed.
+TEST(ComputingHost, OwesNoAcknowledgementOfWhatItReceivedLast)
+{
+    constexpr std::size_t kSize = 40000;   // beyond retain_limit
+    const auto out = pattern(kSize);
+    std::vector<unsigned char> in(kSize);
+    for (const bool unexpected : {false, true}) {
+        Endpoint a;
+        Endpoint b{{{"event_thread", "off"}}};
+        const linnet_peer_t to_b = a.add(b);
+        const linnet_peer_t to_a = b.add(a);
+        for (unsigned round = 0; round < 40; ++round) {   // the first ones connect, and teach how soon this host comes back: at once
+            Op send;
+            Op receive;
+            ASSERT_EQ(a.send(send, to_b, 2, contiguous(out.data(), kSize)), LINNET_IN_PROGRESS);
+            if (unexpected) {
+                const linnet_match_t what{to_a, 1, 2, 0};
+                linnet_result_t seen{};
+                ASSERT_TRUE(drive({&a, &b}, [&] { return linnet_probe(b.context(), &what, &seen) == LINNET_OK; }));
+            }
+            ASSERT_GE(b.recv(receive, to_a, 2, contiguous(in.data(), kSize)), 0);
+            ASSERT_TRUE(receive.complete() || drive({&a, &b}, [&] { return receive.complete(); }));
+            ASSERT_TRUE(drive({&a}, [&] { return send.complete(); }, 2s)) << unexpected << ' ' << round;   // from now on b calls nothing
+        }
+    }
+}
+
 TEST(Waist, SynchronousSendCompletesOnlyWhenMatched)
 {
     Pair p;

@@ -13,6 +13,7 @@
 #include "progress/progress_engine.h"
 #include "support/eventually.h"
 #include "support/test_log.h"
+#include "support/thread_state.h"
 #include "sys/system_clock.h"
 #include "unit/progress/fake_source.h"
 
@@ -60,6 +61,19 @@ protected:
         drained_ += drained;
         engine_->leave(drained != 0 ? CallKind::kCompleted : CallKind::kEmpty);
         return n;
+    }
+    // The host polls until it sleeps and the host alone has taken an arrival: one that both looked at may leave the descriptor readable, which ends the next
+    // sleep.
+    bool event_thread_parks()
+    {
+        const auto parked = [this] { return engine_->event_thread_state() == EventThreadState::kParked; };
+        bool slept = false;
+        for (const TimePoint end = monotonic_now() + kSoon; !(slept && parked()) && monotonic_now() < end;) {
+            slept = parked() && thread_sleeps("linnet-event");
+            source_->deliver();
+            host_call(WhenIdle::kReturn);
+        }
+        return slept && parked();
     }
     void post()
     {

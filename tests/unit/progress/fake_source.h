@@ -10,6 +10,7 @@
 #include "progress/event_source.h"
 #include "support/test_log.h"
 #include "sys/event_fd.h"
+#include "sys/system_clock.h"
 
 namespace linnet::testing {
 
@@ -59,6 +60,9 @@ public:
     bool prepare_sleep() noexcept override
     {
         armed_.store(true, std::memory_order_seq_cst);
+        const Nanos takes = to_prepare_.load();
+        for (const TimePoint end = monotonic_now() + takes; takes > Nanos::zero() && monotonic_now() < end;) {
+        }
         return waiting_.load(std::memory_order_seq_cst) == 0;
     }
     void finish_sleep() noexcept override
@@ -68,6 +72,11 @@ public:
             fd_.drain();
         }
     }
+    void settle() noexcept override
+    {
+        owes_.store(false);
+        ++settled_;
+    }
     void will_poll(Sleeper who) noexcept override { poller_.store(who, std::memory_order_seq_cst); }
     TimePoint next_timer() const noexcept override { return TimePoint{Nanos{timer_.load(std::memory_order_seq_cst)}}; }
 
@@ -75,6 +84,9 @@ public:
     [[nodiscard]] std::uint64_t handled() const { return handled_.load(std::memory_order_seq_cst); }
     [[nodiscard]] std::uint64_t overlaps() const { return overlaps_.load(); }   // polls that met another poll
     [[nodiscard]] std::uint64_t polls() const { return polls_.load(); }
+    void owe() { owes_.store(true); }
+    [[nodiscard]] unsigned settled() const { return settled_; }
+    void take_to_prepare(Nanos time) { to_prepare_ = time; }
     [[nodiscard]] Sleeper poller() const { return poller_.load(std::memory_order_seq_cst); }
     [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
@@ -85,6 +97,8 @@ private:
     EventFd fd_;
     std::atomic<std::uint64_t> waiting_{0}, handled_{0}, overlaps_{0}, polls_{0};
     std::atomic<Nanos::rep> timer_{TimePoint::max().time_since_epoch().count()};
+    std::atomic<unsigned> settled_{0};
+    std::atomic<Nanos> to_prepare_{Nanos{0}};
     std::atomic<int> inside_{0};
     std::atomic<bool> armed_{false};
     std::atomic<Sleeper> poller_{Sleeper::kHost};

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <thread>
 
-#include "support/thread_state.h"
 #include "unit/progress/engine_fixture.h"
 
 namespace linnet {
@@ -20,7 +19,6 @@ using testing::kSoon;
 using testing::ProgressEngineTest;
 using testing::soon;
 using testing::test_log;
-using testing::thread_sleeps;
 
 // ---- the pass ----
 
@@ -332,15 +330,7 @@ TEST_F(ProgressEngineTest, HostThatLeavesForLongArmsTheEventThreadInItsSleep)
     ProgressEngine& engine = make({.look_in = 100s});
     engine.peers_changed(1);
     for (int round = 0; round < 20; ++round) {
-        // Until it sleeps and the host alone has taken an arrival: one that both looked at may leave the descriptor readable, which ends the next sleep.
-        const auto parked = [&] { return engine.event_thread_state() == EventThreadState::kParked; };
-        bool slept = false;
-        for (const TimePoint end = monotonic_now() + kSoon; !(slept && parked()) && monotonic_now() < end;) {
-            slept = parked() && thread_sleeps("linnet-event");
-            source_->deliver();
-            host_call(WhenIdle::kReturn);
-        }
-        ASSERT_TRUE(slept && parked()) << round;
+        ASSERT_TRUE(event_thread_parks()) << round;
         const std::uint64_t wakeups = count(Counter::kEventThreadWakeups);
         engine.enter();
         engine.work_opened();
@@ -353,6 +343,47 @@ TEST_F(ProgressEngineTest, HostThatLeavesForLongArmsTheEventThreadInItsSleep)
         EXPECT_TRUE(soon([&] { return source_->handled() != handled; })) << "nobody was woken, " << round;
         engine.work_closed();
     }
+}
+
+// The gap behind a leave begins when the thread was armed. Else one that was armed in vain would take part in what follows, look long, and be armed again.
+TEST_F(ProgressEngineTest, ArmingTakesNoPartInTheGap)
+{
+    ProgressEngine& engine = make({.look_in = 100s, .arm_gap = 200us});
+    engine.peers_changed(1);
+    ASSERT_TRUE(event_thread_parks());
+    source_->take_to_prepare(2ms);
+    const std::uint64_t preempted = thread_context_switches().involuntary;
+    const TimePoint begin = monotonic_now();
+    constexpr int kTimes = 200;
+    for (int i = 0; i < kTimes; ++i) {
+        post();
+        engine.work_closed();
+        host_call(WhenIdle::kReturn);
+    }
+    // The first one is long, as all that is new; each lost core looks like an absence, and is remembered four times. Else all of them would prepare.
+    const std::uint64_t lost = thread_context_switches().involuntary - preempted;
+    EXPECT_LT(monotonic_now() - begin, kTimes * 1ms + 4 * lost * 10ms);
+    EXPECT_GE(monotonic_now() - begin, 2ms) << "the first one armed";
+}
+
+TEST_F(ProgressEngineTest, WhatIsOwedIsSettledBeforeAHostGoesThatHasNothingOpen)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    source_->owe();
+    host_call(WhenIdle::kReturn);
+    EXPECT_EQ(source_->settled(), 0u) << "nobody said that it is the debtor";
+    engine.set_debtor(*source_);
+    host_call(WhenIdle::kReturn);
+    EXPECT_EQ(source_->settled(), 1u);
+    host_call(WhenIdle::kReturn);
+    EXPECT_EQ(source_->settled(), 1u);
+    source_->owe();
+    engine.passed_by(CallKind::kPost);   // a receive whose message was there
+    EXPECT_EQ(source_->settled(), 2u);
+    source_->owe();
+    post();
+    EXPECT_EQ(source_->settled(), 2u) << "it comes back, or the event thread stands in for it";
+    engine.work_closed();
 }
 
 // It rings for nobody. A host that leaves finds it, and is back before the event thread, woken for it, has looked; then it leaves again without a poll.

@@ -181,10 +181,32 @@ TEST_F(SessionLayerTest, WantedAcknowledgementGoesOutInThePassWithoutArrivals)
     a->poll();
     b->poll();
     EXPECT_EQ(acks(*b) - before, 0u);
-    EXPECT_FALSE(b->layer.prepare_sleep());
+    EXPECT_TRUE(b->layer.owes());
     b->poll();
     EXPECT_EQ(acks(*b) - before, 1u);
-    EXPECT_TRUE(b->layer.prepare_sleep());
+    EXPECT_FALSE(b->layer.owes());
+}
+
+TEST_F(SessionLayerTest, WantedAcknowledgementDoesNotWaitForAPassWhenNobodyPollsFromNowOn)
+{
+    connect();
+    world.net.faults.delay_max = Nanos{0};
+    for (const bool sleeps : {false, true}) {   // the host goes away, or a thread sleeps
+        const std::uint64_t before = acks(*b);
+        a->send(*to_b, 100, wire::flag::kWantAck);
+        a->poll();
+        b->poll();
+        ASSERT_TRUE(b->layer.owes());
+        if (sleeps) {
+            EXPECT_TRUE(b->layer.prepare_sleep());
+        } else {
+            b->layer.settle();
+        }
+        EXPECT_EQ(acks(*b) - before, 1u);
+        EXPECT_FALSE(b->layer.owes());
+        b->poll();
+        EXPECT_EQ(acks(*b) - before, 1u);
+    }
 }
 
 TEST_F(SessionLayerTest, OneWayStreamIsAcknowledgedEverySixtyFourMessages)
