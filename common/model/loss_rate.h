@@ -2,6 +2,9 @@
 // Copyright (c) 2026 the Linnet authors
 // LossRate: the share of frames that a network loses, by what a link that is used says of itself, and what that costs.
 //
+// A single look that finds losses is not believed: a host too busy for one burst of segments drops all of it, which counts as dozens of frames, though it
+// takes one recovery and says nothing of the network. What a network loses, it loses in the next look as well.
+//
 // The counts of a link begin with it, so who opens another one says so. What was seen is believed for `kHolds`: a network is only known to lose nothing by
 // using it again. Pure; one thread at a time. See docs/model.md section 2.
 #pragma once
@@ -36,7 +39,13 @@ public:
         const std::uint64_t lost = again - again_;
         const bool counts = lost > kFew && lost * kLeastOneIn >= frames - frames_;
         const double seen = counts ? static_cast<double>(lost) / static_cast<double>(frames - frames_) : 0;
-        share_ = share(now) == 0 ? seen : (share_ + seen) / 2;
+        if (const double known = share(now); known != 0) {
+            share_ = (known + seen) / 2;
+        } else {
+            const bool again_seen = suspected_ != 0 && seen != 0 && now - seen_at_ < kHolds;
+            share_ = again_seen ? (suspected_ + seen) / 2 : 0;
+            suspected_ = again_seen ? 0 : seen;
+        }
         frame_bytes_ = static_cast<double>(frame_bytes);
         frames_ = frames;
         again_ = again;
@@ -55,6 +64,7 @@ private:
     std::uint64_t frames_{0};   // as of the last look that counted
     std::uint64_t again_{0};
     double share_{0};
+    double suspected_{0};       // by the last look, while nothing is known
     double frame_bytes_{1};
     TimePoint seen_at_{};
 };

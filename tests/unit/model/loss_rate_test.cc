@@ -28,14 +28,32 @@ protected:
 TEST_F(LossRateTest, IsTheShareThatWentOutAgain)
 {
     sends(1000, 10);
-    EXPECT_DOUBLE_EQ(rate.share(now), 0.01);
+    sends(1000, 30);
+    EXPECT_DOUBLE_EQ(rate.share(now), 0.02);
     const Line cost = rate.cost(2e6, now);
-    EXPECT_DOUBLE_EQ(cost.fixed_ns, 20'000);
-    EXPECT_DOUBLE_EQ(cost.per_byte_ns, 20'000 / 1448.0);
+    EXPECT_DOUBLE_EQ(cost.fixed_ns, 40'000);
+    EXPECT_DOUBLE_EQ(cost.per_byte_ns, 40'000 / 1448.0);
+}
+
+TEST_F(LossRateTest, OneBurstIsNoProof)
+{
+    for (int i = 0; i < 5; ++i) {
+        sends(50'000, 45);
+        EXPECT_EQ(rate.share(now), 0) << i;
+        sends(50'000, 0);
+        EXPECT_EQ(rate.share(now), 0) << i;
+    }
+    sends(50'000, 45);
+    now += LossRate::kHolds;
+    sends(50'000, 45);
+    EXPECT_EQ(rate.share(now), 0) << "the other one was long ago";
+    sends(50'000, 45);
+    EXPECT_GT(rate.share(now), 0);
 }
 
 TEST_F(LossRateTest, SaysNothingOfFewFrames)
 {
+    sends(1000, 100);
     sends(500, 100);
     EXPECT_EQ(rate.share(now), 0);
     sends(500, 0);
@@ -45,9 +63,10 @@ TEST_F(LossRateTest, SaysNothingOfFewFrames)
 TEST_F(LossRateTest, WhatWasNotLostAfterAllIsNoLoss)
 {
     sends(1000, 100);
+    sends(1000, 100);
     repeated -= 90;
     sends(1000, 0);
-    EXPECT_DOUBLE_EQ(rate.share(now), 0.05) << "the first thousand as it was thought then, the second without";
+    EXPECT_DOUBLE_EQ(rate.share(now), 0.05) << "the first as it was thought then, the last thousand without";
     sends(1000, 10);
     EXPECT_GT(rate.share(now), 0.01);
 }
@@ -62,6 +81,7 @@ TEST_F(LossRateTest, FewAreNone)
 TEST_F(LossRateTest, FollowsWhatIsSeen)
 {
     sends(1000, 20);
+    sends(1000, 20);
     for (int i = 0; i < 8; ++i) {
         sends(1000, 0);
     }
@@ -71,9 +91,11 @@ TEST_F(LossRateTest, FollowsWhatIsSeen)
 TEST_F(LossRateTest, IsForgottenWhereNobodyLooksAgain)
 {
     sends(1000, 20);
+    sends(1000, 20);
     EXPECT_GT(rate.share(now + LossRate::kHolds - 1ns), 0);
     EXPECT_EQ(rate.share(now + LossRate::kHolds), 0);
     now += LossRate::kHolds;
+    sends(1000, 10);
     sends(1000, 10);
     EXPECT_DOUBLE_EQ(rate.share(now), 0.01) << "what was before does not count";
 }
@@ -83,6 +105,7 @@ TEST_F(LossRateTest, CountsOfAnotherLinkBeginAnew)
     sends(100'000, 0);
     link = 8;
     sent = repeated = 0;
+    sends(1000, 10);
     sends(1000, 10);
     EXPECT_DOUBLE_EQ(rate.share(now), 0.01) << "none of it was known";
     sent = 10;
