@@ -99,7 +99,7 @@ public:
     // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with
     // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max (where threads
     // outnumber cores up to 16 times that), from which an arrival, kick() and completed() wake it at once. A thread that finds another one
-    // polling or asleep returns or sleeps likewise. A caller that may yield only does so in such a row when others want the core.
+    // polling or asleep returns or sleeps likewise. A caller that may only yield does so in such a row when others want the core, with nothing open too.
     unsigned host_progress(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     // Polls and sleeps as the policy says until ready() or the deadline (TimePoint::max(): none). One of the waiting threads does so for
     // all; the others sleep, each until its own ready(), or until it is its turn to poll.

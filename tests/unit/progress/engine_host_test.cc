@@ -109,6 +109,24 @@ TEST_F(ProgressEngineTest, HostThatTestsIsNeverPutToSleep)
     engine_->work_closed();
 }
 
+// A rank that probes for messages has nothing open, and keeps the core from the neighbour that is to send them.
+TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
+{
+    make({.local_ranks = 4096});
+    EXPECT_TRUE(soon([&] {
+        for (int call = 0; call < 100; ++call) {
+            host_call(WhenIdle::kYield);
+        }
+        return count(Counter::kAppYields) != 0;
+    }));
+    const std::uint64_t yields = count(Counter::kAppYields);
+    for (int call = 0; call < 1000; ++call) {
+        host_call(WhenIdle::kSleep);
+    }
+    EXPECT_EQ(count(Counter::kAppYields), yields) << "who waits for what is not ours is left alone";
+    EXPECT_EQ(count(Counter::kAppSleeps), 0u);
+}
+
 TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
 {
     ProgressEngine& engine = make({.event_thread = false, .sleep_max = 10s});
