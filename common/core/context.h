@@ -98,10 +98,10 @@ public:
 
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
-    // Both, after a short call; none of them when nothing is open, and no peer waits for us.
+    // Both, after a short call; none of them when nothing is open or unsent, and no peer waits for us.
     void passed_by() noexcept
     {
-        if (engine_->open_work() > 0 || sessions_->owes()) {
+        if (engine_->open_work() > 0 || sessions_->owes() || sessions_->keeps()) {
             engine_->passed_by(CallKind::kPost);
         }
     }

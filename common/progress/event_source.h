@@ -33,6 +33,9 @@ public:
     // Does it now: the host goes, and the next pass may be far away.
     virtual void settle() noexcept {}
 
+    // Something that its sender believes gone is still here: it waits for room, or for a link. Only a poll() moves it on. Any thread.
+    [[nodiscard]] bool keeps() const noexcept { return kept_.load(std::memory_order_relaxed) != 0; }
+
     // Looks for some 100 ns whether an arrival shows, if that takes no more than reading memory, or one read of the socket that delivers; else does nothing.
     // For a caller that waits.
     enum class Linger : std::uint8_t {
@@ -64,6 +67,7 @@ public:
 protected:
     bool brief_{false};   // poll() may set it
     std::atomic<bool> owes_{false};
+    std::atomic<std::uint32_t> kept_{0};   // as many; any thread changes it
 
 private:
     friend class PollTask;

@@ -449,7 +449,7 @@ inline void ProgressEngine::came_back(Ticks now) noexcept
 inline void ProgressEngine::goes(CallKind kind) noexcept
 {
     event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    const bool open = open_work() > 0;
+    const bool open = open_work() > 0 || (debtor_ != nullptr && debtor_->keeps());
     bool late = !open && debtor_ != nullptr && debtor_->owes();
     if (!open) {
         gaps_.left(kind);

@@ -53,9 +53,11 @@ void SessionLayer::send_ack(Session& s) noexcept
     const SendResult r = lane.port->transport().send_lane(lane.id, {&packet, 1});
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
+        count_kept(s);
         return;
     }
     s.blocked_ = !r.all_written;
+    count_kept(s);
     s.ack_due_ = false;
     s.ack_sent_.store(ack, std::memory_order_relaxed);
     s.credit_sent_.store(credit, std::memory_order_relaxed);

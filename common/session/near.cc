@@ -67,6 +67,7 @@ void SessionLayer::send_at_once_or_wait(Session& s, TxMessage& m) noexcept
     append(s, m);   // as above
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
+        count_kept(s);
         return;
     }
     s.unsent_ = nullptr;

@@ -187,6 +187,7 @@ private:
     std::atomic<const void*> next_beside_{nullptr};
     bool at_once_ LINNET_GUARDED_BY(lock) = false;                 // what the transport of the present lane says of itself
     bool blocked_ LINNET_GUARDED_BY(lock) = false;                 // the lane is not open, or took a short batch; on_writable() comes
+    bool kept_ LINNET_GUARDED_BY(lock) = false;                    // counted among those of which something is unsent
     bool ack_due_ LINNET_GUARDED_BY(lock) = false;                 // a new link must hear ack and credit, whatever older ones carried
     std::uint32_t sent_in_turn_ LINNET_GUARDED_BY(lock) = 0;       // the layer's count of turns when the last message was sent
     unsigned held_count_ LINNET_GUARDED_BY(lock) = 0;              // messages from unsent_ on that could have been sent, and wait for others

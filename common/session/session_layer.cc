@@ -85,6 +85,16 @@ void SessionLayer::append(Session& s, TxMessage& m) noexcept
     }
 }
 
+// Behind each attempt to send: does anything wait here for room, or for a link?
+void SessionLayer::count_kept(Session& s) noexcept
+{
+    const bool keeps = (s.unsent_ != nullptr || s.blocked_) && s.down_reason() == Status::kOk;
+    if (keeps != s.kept_) [[unlikely]] {
+        s.kept_ = keeps;
+        keeps ? kept_.fetch_add(1, std::memory_order_relaxed) : kept_.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
 SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
 {
     const Status down = s.down_reason();
@@ -93,6 +103,7 @@ SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
     }
     append(s, m);
     if (!lane_ready(s)) {
+        count_kept(s);
         open_when_idle(s, LinkRole::kLane);
         return {Status::kOk, false};
     }
@@ -105,10 +116,12 @@ SessionLayer::Sent SessionLayer::send(Session& s, TxMessage& m) noexcept
     const SendResult r = s.links_[0].port->transport().send_lane(s.links_[0].id, {&packet, 1});
     if (r.down || r.taken == 0) {
         s.blocked_ = true;
+        count_kept(s);
         return {Status::kOk, false};
     }
     lane_taken(s, r);
     s.blocked_ = !r.all_written;
+    count_kept(s);
     return {Status::kOk, r.all_written};
 }
 
@@ -127,11 +140,12 @@ void SessionLayer::pump(Session& s) noexcept
         const SendResult r = lane.port->transport().send_lane(lane.id, {batch, n});
         if (r.down) {
             s.blocked_ = true;
-            return;
+            break;
         }
         lane_taken(s, r);
         s.blocked_ = r.taken < n || !r.all_written;
     }
+    count_kept(s);
 }
 
 bool SessionLayer::hold(Session& s, TxMessage& m) noexcept
@@ -550,6 +564,7 @@ void SessionLayer::end_session(Session& s, Status why, std::string_view text, En
             unacked.push_back(*m);
         }
         s.unsent_ = nullptr;
+        count_kept(s);
         for (LinkState& link : s.links_) {
             // The lane of a departed peer stays for the last acknowledgement, unless it holds pointers to what is handed back now.
             const bool stays = ending == Ending::kDeparted && &link == &s.links_[0] && link.phase == LinkState::Phase::kUp && !s.blocked_ &&

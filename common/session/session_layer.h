@@ -291,6 +291,7 @@ private:
     static void gone_at_once(Session& s, const TxMessage& m, const NextWrite& next) noexcept LINNET_REQUIRES(s.lock);
     void send_at_once_or_wait(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_all_held() noexcept;
+    void count_kept(Session& s) noexcept LINNET_REQUIRES(s.lock);
     static void stamp(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
     void send_ack(Session& s) noexcept LINNET_EXCLUDES(s.lock);
     unsigned send_wanted_acks(bool all) noexcept;
@@ -341,8 +342,7 @@ private:
     unsigned polls_since_clock_{0};
     TimePoint last_now_;              // at the last look at the clock
     Session *ack_now_{nullptr}, *delayed_{nullptr};
-    TimePoint delayed_due_{TimePoint::max()};
-    TimePoint silence_due_{TimePoint::max()};
+    TimePoint delayed_due_{TimePoint::max()}, silence_due_{TimePoint::max()};
     std::atomic<std::int64_t> retry_due_{INT64_MAX};   // nanoseconds of the clock; any thread may move it earlier
     LogThrottle refused_throttle_;
 };

@@ -76,6 +76,26 @@ TEST_F(SessionLayerTest, GivesWhoComesFirstTheSessionThatIsAddedLater)
     EXPECT_EQ(&b->add(a->name()), b->peer_of(1));
 }
 
+TEST_F(SessionLayerTest, KeepsWhatWaitsForALinkAndNothingAfterwards)
+{
+    to_b = &a->add(b->name());
+    EXPECT_FALSE(a->layer.keeps());
+    a->send(*to_b, 10);
+    EXPECT_TRUE(a->layer.keeps());
+    ASSERT_TRUE(world.run_until([&] { return a->outstanding() == 0; }));
+    EXPECT_FALSE(a->layer.keeps());
+    EXPECT_FALSE(b->layer.keeps());
+}
+
+TEST_F(SessionLayerTest, KeepsNothingForAPeerThatIsLost)
+{
+    to_b = &a->add(b->name());
+    a->send(*to_b, 10);
+    ASSERT_TRUE(a->layer.keeps());
+    a->layer.shutdown();
+    EXPECT_FALSE(a->layer.keeps());
+}
+
 TEST_F(SessionLayerTest, HeldMessagesGoOutWithTheNextPollAndTheFirstAtOnce)
 {
     connect();
