@@ -480,11 +480,20 @@ std::uint32_t Context::unacknowledged() noexcept
 
 Status Context::flush(Nanos timeout) noexcept
 {
-    const TimePoint deadline = after(timeout);
+    engine_->enter();
+    const Status s = flush_until(after(timeout));
+    if (s == Status::kTimedOut) {
+        LINNET_LOG(log_, kWarn, "%u peers have not acknowledged everything within %lld ms (setting finalize_timeout)", unacknowledged(),
+                   static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+    }
+    engine_->leave(CallKind::kCompleted);
+    return s;
+}
+
+Status Context::flush_until(TimePoint deadline) noexcept
+{
     while (unacknowledged() != 0) {
         if (clock_.now() >= deadline) {
-            LINNET_LOG(log_, kWarn, "%u peers have not acknowledged everything within %lld ms (setting finalize_timeout)", unacknowledged(),
-                       static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
             return Status::kTimedOut;
         }
         const auto acked = [this]() noexcept { return proto_->has_completions(); };

@@ -130,6 +130,7 @@ private:
     void run_event(proto::Completion& c) noexcept;
     void tell_remote(const RemoteNews& news) noexcept;
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
+    Status flush_until(TimePoint deadline) noexcept;
     [[nodiscard]] TimePoint after(Nanos timeout) const noexcept;
     void close() noexcept;
 

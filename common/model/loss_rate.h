@@ -51,7 +51,7 @@ public:
         again_ = again;
         seen_at_ = now;
     }
-    [[nodiscard]] double share(TimePoint now) const noexcept { return now - seen_at_ < kHolds ? share_ : 0; }
+    [[nodiscard]] double share(TimePoint now) const noexcept { return now - seen_at_ < kHolds && share_ * kLeastOneIn >= 1 ? share_ : 0; }
     // What losses add to the time of a message where each lost frame costs `lost_ns`.
     [[nodiscard]] Line cost(double lost_ns, TimePoint now) const noexcept
     {

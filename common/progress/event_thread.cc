@@ -143,6 +143,7 @@ void ProgressEngine::event_thread_parked() noexcept
         called_by_arrival_ = false;
         stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadSpurious);
     }
+    settle_for_host();
     const std::uint32_t held = held_.load(std::memory_order_seq_cst);
     const bool watching = watch_for_held(held);
     const bool contended = crowd_.contended();
@@ -166,6 +167,16 @@ void ProgressEngine::event_thread_parked() noexcept
     if (const TimePoint now = clock_.now(); !watching || now >= looks_in_at_) {   // a host on our descriptor waits for it no longer than without rows of sends
         looks_in_at_ = now + event_thread_patience();
         event_thread_look_in();
+    }
+}
+
+// What came in our own pass is acknowledged in the next one; the host, which may have taken the message meanwhile and gone, found the token held. Is it inside
+// the waist, it sees to that itself when it leaves.
+void ProgressEngine::settle_for_host() noexcept
+{
+    if (debtor_ != nullptr && debtor_->owes() && (stamp_.load(std::memory_order_relaxed) & 1) == 0 && token_.try_take()) {
+        debtor_->settle();
+        let_go();
     }
 }
 

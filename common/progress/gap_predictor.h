@@ -67,6 +67,11 @@ public:
     }
     // Asked inside a call of this kind: what leaving() will say at its end.
     [[nodiscard]] bool will_leave(CallKind kind) const noexcept { return places_[next_place(place_.load(std::memory_order_relaxed), kind)].is_long(); }
+    // The same for a leave with nothing open.
+    [[nodiscard]] bool will_leave_idle(CallKind kind) const noexcept
+    {
+        return places_[next_place(place_.load(std::memory_order_relaxed), kind) + kClosed].is_long();
+    }
     // Asked inside a call of this kind. True: the gap before it and the one behind it were short for so long that the clock need not be read, and the call is
     // told as left. Whether one of a row of such gaps was long is seen by returned(), but not which: then the next calls are looked at again.
     [[nodiscard]] bool passes_unseen(CallKind kind) noexcept
@@ -106,7 +111,6 @@ public:
         }
     }
 
-    std::size_t dplace() const {return place_.load(std::memory_order_relaxed);}
 private:
     class Place {
     public:

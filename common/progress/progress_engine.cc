@@ -370,7 +370,7 @@ bool ProgressEngine::others_have_time() const noexcept
 
 bool ProgressEngine::leaves_work() const noexcept
 {
-    return gaps_.will_leave(CallKind::kEmpty) && gaps_.will_leave(CallKind::kCompleted) && others_have_time();
+    return gaps_.will_leave(CallKind::kEmpty) && gaps_.will_leave(CallKind::kCompleted) && gaps_.will_leave_idle(CallKind::kCompleted) && others_have_time();
 }
 
 // Nobody is called yet: whoever leaves work may hold locks, and calls take system calls.
@@ -446,24 +446,27 @@ inline void ProgressEngine::came_back(Ticks now) noexcept
     }
 }
 
+// Operations are open, or what the host believes gone is here: somebody has to stand in for it.
+bool ProgressEngine::has_work() const noexcept { return open_work() > 0 || (debtor_ != nullptr && debtor_->keeps()); }
+
 inline void ProgressEngine::goes(CallKind kind) noexcept
 {
     event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    const bool open = open_work() > 0 || (debtor_ != nullptr && debtor_->keeps());
-    bool late = !open && debtor_ != nullptr && debtor_->owes();
-    if (!open) {
+    const bool works = has_work();
+    const bool leaves = works && gaps_.leaving(kind);
+    if (!works) {
         gaps_.left(kind);
     }
-    // With operations open the event thread would see to it, or the host come back soon, as a rule. Who holds the token polls, and is asked when it goes.
-    if (late && token_.try_take()) [[unlikely]] {
+    bool late = false;
+    if (owes(leaves) && token_.try_take()) [[unlikely]] {   // who holds it polls, and sees to it when it goes; the event thread does before it parks
         debtor_->settle();
-        let_go();
+        release_token();
+        late = true;
     }
-    const bool leaves = open && gaps_.leaving(kind);
     if (work_waits_.load(std::memory_order_acquire)) [[unlikely]] {   // another thread's, perhaps, on whose behalf we then call
         leave_work();
         late = true;
-    } else if (leaves) [[unlikely]] {
+    } else if (leaves || (late && arm_request_.load(std::memory_order_relaxed))) [[unlikely]] {   // or another thread left, and found the token held
         arm();
         late = true;
     } else if (arm_request_.load(std::memory_order_relaxed)) [[unlikely]] {
@@ -471,8 +474,15 @@ inline void ProgressEngine::goes(CallKind kind) noexcept
     }
     // What this took is no absence of the host: else to arm in vain would make a long gap, and that would be the reason for the next time.
     if (late) [[unlikely]] {
+        event_busy_at_leave_.store(event_busy_.load(std::memory_order_relaxed), std::memory_order_relaxed);
         stamp_.store(read_ticks() & ~Ticks{1}, std::memory_order_relaxed);
     }
+}
+
+// A peer waits for something that can go out now. With operations open the host is back soon, unless it leaves for long.
+inline bool ProgressEngine::owes(bool leaves) const noexcept
+{
+    return debtor_ != nullptr && debtor_->owes() && (leaves || open_work() <= 0);
 }
 
 void ProgressEngine::enter() noexcept { came_back(read_ticks() | 1); }
@@ -490,7 +500,7 @@ void ProgressEngine::passed_by(CallKind kind) noexcept
 {
     const bool called_for =
         arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed) ||
-        (debtor_ != nullptr && debtor_->owes());
+        owes(false);
     if (!called_for && gaps_.passes_unseen(kind)) {
         return;   // reading the clock takes longer than the rest of a post
     }
@@ -566,7 +576,7 @@ void ProgressEngine::wake_event_thread() noexcept
 bool ProgressEngine::may_hold() const noexcept
 {
     return config_.hold_time > Nanos::zero() && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back &&
-           gaps_.within_row(CallKind::kPost, open_work() > 0) && !token_.held() && event_thread_state() != EventThreadState::kNone;
+           gaps_.within_row(CallKind::kPost, has_work()) && !token_.held() && event_thread_state() != EventThreadState::kNone;
 }
 
 // Even when this one is sent now: those behind it may be held, and are not the first.

@@ -164,10 +164,7 @@ public:
 
     // ---- to look at ----
 
-    [[nodiscard]] EventThreadState event_thread_state() const noexcept
-    {
-        return static_cast<EventThreadState>(event_state_.load(std::memory_order_seq_cst));
-    }
+    [[nodiscard]] EventThreadState event_thread_state() const noexcept { return static_cast<EventThreadState>(event_state_.load(std::memory_order_seq_cst)); }
     // Is the caller the event thread?
     [[nodiscard]] bool in_event_thread() const noexcept { return event_mark_.load(std::memory_order_relaxed) == this_thread_mark(); }
     // What start() measured, and what follows from it.
@@ -187,8 +184,7 @@ public:
 
 private:
     static constexpr std::uint64_t kHostBellTag = 1, kHostTimerTag = 2;   // sources have 0
-    static constexpr std::uint32_t kRun = UINT32_MAX;
-    static constexpr unsigned kNowhere = UINT32_MAX;
+    static constexpr std::uint32_t kRun = UINT32_MAX, kNowhere = UINT32_MAX;
 
     // ---- between threads (progress_engine.cc) ----
     [[nodiscard]] Status open_sets();
@@ -213,6 +209,8 @@ private:
     void take_rings(std::span<const EpollEvent> events, unsigned n) noexcept LINNET_REQUIRES(token_);
     void came_back(Ticks now) noexcept;
     void goes(CallKind kind) noexcept LINNET_EXCLUDES(token_);
+    [[nodiscard]] bool has_work() const noexcept;
+    [[nodiscard]] bool owes(bool leaves) const noexcept;
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool others_have_time() const noexcept;
     void give_way() noexcept;
@@ -235,6 +233,7 @@ private:
     void event_thread_look_in() noexcept LINNET_EXCLUDES(token_);
     [[nodiscard]] bool watch_for_held(std::uint32_t held) noexcept;
     void send_what_is_held() noexcept LINNET_EXCLUDES(token_);
+    void settle_for_host() noexcept LINNET_EXCLUDES(token_);
     void event_thread_woke() noexcept;
     void event_thread_sleeps() noexcept;
     GatedSleep::Woken event_thread_sleep(Nanos time) noexcept;

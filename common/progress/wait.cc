@@ -131,7 +131,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
         return waits ? host_progress_second(budget, when) : 0;
     }
     // Only in calls back to back: a host that computes between two has better things to do than to wait here.
-    const bool lingers = waits && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
+    const bool lingers = waits && open_work() > 0 && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {

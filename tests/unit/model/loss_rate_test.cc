@@ -85,7 +85,9 @@ TEST_F(LossRateTest, FollowsWhatIsSeen)
     for (int i = 0; i < 8; ++i) {
         sends(1000, 0);
     }
-    EXPECT_LT(rate.share(now), 1e-4);
+    EXPECT_EQ(rate.share(now), 0) << "less than what counts";
+    sends(50'000, 45);
+    EXPECT_EQ(rate.share(now), 0) << "nothing is known any more, and one burst is no proof";
 }
 
 TEST_F(LossRateTest, IsForgottenWhereNobodyLooksAgain)
