@@ -64,7 +64,7 @@ public:
 
     // Borrows `source` until the engine is destroyed. Sources are polled in turn, in the order of these calls. Before start().
     [[nodiscard]] Status add_source(EventSource& source);
-    // One of the sources: what it keeps() is work of a host that goes, what it owes() is settled before one goes that has nothing open. Before start().
+    // One of the sources: what it keeps() is work of a host that goes; what it owes() is settled before one goes for long or with nothing open. Before start().
     void set_debtor(EventSource& source) noexcept { debtor_ = &source; }
     // Measures what a wake-up costs (some 100 us) and starts the event thread. kOk also when the event thread could not start: that
     // was logged. Once. kNoDescriptors, kIo: epoll or eventfd failed, and nothing was started.

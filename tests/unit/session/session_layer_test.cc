@@ -87,7 +87,7 @@ TEST_F(SessionLayerTest, KeepsWhatWaitsForALinkAndNothingAfterwards)
     EXPECT_FALSE(b->layer.keeps());
 }
 
-TEST_F(SessionLayerTest, KeepsNothingForAPeerThatIsLost)
+TEST_F(SessionLayerTest, KeepsNothingOnceASessionHasEnded)
 {
     to_b = &a->add(b->name());
     a->send(*to_b, 10);
