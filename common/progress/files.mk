@@ -14,6 +14,7 @@ liblinnet_progress_la_SOURCES = \
     progress/poll_task.h \
     progress/progress_engine.cc \
     progress/progress_engine.h \
+    progress/rare_question.h \
     progress/ticks.cc \
     progress/ticks.h \
     progress/task_source.h \

@@ -13,6 +13,10 @@ namespace {
 constexpr std::size_t kStaging = BlockPool::kLargest;
 // Whoever polls does nothing else while it reads: some milliseconds.
 constexpr std::size_t kReadAtOnce = 32u << 20;
+// So much is read in one go while nothing else is open than an exchange with one peer: some 0.3 ms, and a quarter less than pass by pass, where the memory is
+// in the cache.
+constexpr std::size_t kReadInOneGo = 4u << 20;
+constexpr std::int64_t kAnExchange = 2;
 }   // namespace
 
 // ---- receiver ----
@@ -73,7 +77,9 @@ void Proto::on_read_end(session::Session& s, void* cookie, Status status) noexce
 Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
 {
     if (r.address != 0 && r.next < r.end && r.data.contiguous()) {
-        if (begin_reading(peer, r)) {
+        // A receive that finds its message there is not kept by it: the program may have more to post.
+        const bool in_one_go = r.end - r.next <= kReadInOneGo && engine_.open_work() <= kAnExchange && engine_.token().held_by_me();
+        if (!in_one_go && begin_reading(peer, r)) {
             return Status::kInProgress;
         }
         read_offered(peer, r);

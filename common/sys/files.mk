@@ -53,5 +53,7 @@ liblinnet_sys_la_SOURCES = \
     sys/topology.h \
     sys/udp_socket.cc \
     sys/udp_socket.h \
+    sys/unforked_page.cc \
+    sys/unforked_page.h \
     sys/unix_socket.cc \
     sys/unix_socket.h

@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// ForkFlag: mmap(2), madvise(2).
+// ForkFlag bodies.
 #include "sys/fork_flag.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
-
-#include "sys/error.h"
+#include <new>
 
 namespace linnet {
 
 Status ForkFlag::raise(const Log& log) noexcept
 {
-    void* const page = ::mmap(nullptr, sizeof *word_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) {
-        return log_errno(log, "mmap of the fork flag", errno);
+    if (const Status s = page_.map(log); failed(s)) {
+        return s;
     }
-    if (::madvise(page, sizeof *word_, MADV_WIPEONFORK) != 0) {
-        LINNET_LOG(log, kWarn, "madvise(MADV_WIPEONFORK) errno %d: a child of fork() that calls Linnet will not be refused", errno);
+    if (!page_.wipes()) {
+        LINNET_LOG(log, kWarn, "madvise(MADV_WIPEONFORK) is refused here: a child of fork() that calls Linnet will not be refused");
     }
-    word_ = static_cast<std::uint32_t*>(page);
-    *word_ = kRaised;
+    word_ = new (page_.bytes().data()) std::uint32_t{kRaised};
     return Status::kOk;
-}
-
-ForkFlag::~ForkFlag()
-{
-    if (word_ != nullptr) {
-        ::munmap(word_, sizeof *word_);
-    }
 }
 
 }   // namespace linnet

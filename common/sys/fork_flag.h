@@ -7,19 +7,14 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "sys/unforked_page.h"
 
 namespace linnet {
 
-// A word on a page of its own that the kernel wipes in children of fork() (madvise(2), MADV_WIPEONFORK): reading it costs one load and
-// needs no handler, so it also works in a library that may be unloaded.
+// A word on a page that children of fork() do not inherit: reading it costs one load and needs no handler, so it also works in a library that may be unloaded.
 // Owner: whoever must not go on in a child. Threads: is_original() any, also in the child; raise() once, before.
 class ForkFlag {
 public:
-    ForkFlag() noexcept = default;
-    ~ForkFlag();
-    ForkFlag(const ForkFlag&) = delete;
-    ForkFlag& operator=(const ForkFlag&) = delete;
-
     // Errors: kNoMemory, logged. A kernel that cannot wipe (before Linux 4.14, some sandboxes) gets a warning: children then look original.
     [[nodiscard]] Status raise(const Log& log) noexcept;
     // False before raise() and in a child of fork().
@@ -28,6 +23,7 @@ public:
 private:
     static constexpr std::uint32_t kRaised = 0x4c495645;
 
+    UnforkedPage page_;
     std::uint32_t* word_{nullptr};
 };
 

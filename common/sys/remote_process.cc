@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// RemoteProcess: the system calls.
+// RemoteProcess: the system call.
 #include "sys/remote_process.h"
 
-#include <poll.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 namespace linnet {
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434   // the same number on every architecture
-#endif
-
-// The descriptor is close-on-exec by itself.
-RemoteProcess::RemoteProcess(std::uint32_t pid) noexcept
-    : pid_{pid}, fd_{pid != 0 ? static_cast<int>(::syscall(SYS_pidfd_open, static_cast<::pid_t>(pid), 0)) : -1}
+bool RemoteProcess::readable() const noexcept
 {
+    Key seen;
+    return key_address_ != 0 && read(seen.data(), key_address_, seen.size()).error == 0;
 }
 
-bool RemoteProcess::alive() const noexcept
-{
-    ::pollfd p{fd_.get(), POLLIN, 0};
-    return valid() && ::poll(&p, 1, 0) == 0;   // readable: it ended
-}
-
+// A call that ends before the key has failed at a page, and so does the next, or was interrupted. Once the key was read the process is the one, and as its
+// number was its own until then, so were the calls before.
 IoResult RemoteProcess::read(std::byte* to, std::uint64_t from, std::size_t bytes) const noexcept
 {
+    const auto there = [](std::uint64_t address) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)); };   // no address of ours
+    const unsigned pieces = key_address_ != 0 ? 2 : 1;
+    Key seen{};
     IoResult r;
     while (r.bytes < bytes) {
-        const ::iovec local{to + r.bytes, bytes - r.bytes};
-        const ::iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(from) + r.bytes), bytes - r.bytes};   // not an address of ours
-        const ::ssize_t n = ::process_vm_readv(static_cast<::pid_t>(pid_), &local, 1, &remote, 1, 0);
+        const std::size_t rest = bytes - r.bytes;
+        const std::array local{::iovec{to + r.bytes, rest}, ::iovec{seen.data(), seen.size()}};
+        const std::array remote{::iovec{there(from + r.bytes), rest}, ::iovec{there(key_address_), seen.size()}};
+        const ::ssize_t n = ::process_vm_readv(static_cast<::pid_t>(pid_), local.data(), pieces, remote.data(), pieces, 0);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -43,7 +36,11 @@ IoResult RemoteProcess::read(std::byte* to, std::uint64_t from, std::size_t byte
             r.error = n < 0 ? errno : EFAULT;
             return r;
         }
-        r.bytes += static_cast<std::size_t>(n);
+        const auto copied = static_cast<std::size_t>(n);
+        r.bytes += copied < rest ? copied : rest;
+        if (copied >= rest && pieces == 2 && (copied != rest + seen.size() || seen != key_)) {
+            r.error = ESRCH;
+        }
     }
     return r;
 }

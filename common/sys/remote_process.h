@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// RemoteProcess: another process of this host, held by a descriptor so that its number cannot come to mean somebody else unnoticed, and its memory.
+// RemoteProcess: the memory of another process of this host. A process number comes to mean another process when its own ends, so the process is known by a
+// key: random bytes that lie in its memory, where a child of its fork() has none (UnforkedPage). They are read by the same system call as what is asked for,
+// which reads all of it out of one address space (process_vm_readv(2)): either both are that process's, or neither is.
 //
-// Threads: any. Blocking: read() copies in the kernel and may wait for pages. Nothing here logs. See pidfd_open(2), process_vm_readv(2).
+// Threads: any. Blocking: read() copies in the kernel and may wait for pages. Nothing here logs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "sys/fd.h"
 #include "sys/tcp_socket.h"
 
 namespace linnet {
 
 class RemoteProcess {
 public:
-    RemoteProcess() noexcept = default;
-    // Not valid() when the process is gone or the kernel has no pidfd_open (Linux 5.3).
-    explicit RemoteProcess(std::uint32_t pid) noexcept;
+    using Key = std::array<std::byte, 16>;
 
-    [[nodiscard]] bool valid() const noexcept { return fd_.valid(); }
+    RemoteProcess() noexcept = default;
+    // Whatever process has the number.
+    explicit RemoteProcess(std::uint32_t pid) noexcept : pid_{pid} {}
+    // The one that has `key` at `key_address`.
+    RemoteProcess(std::uint32_t pid, std::uint64_t key_address, const Key& key) noexcept : pid_{pid}, key_address_{key_address}, key_{key} {}
+
     [[nodiscard]] std::uint32_t pid() const noexcept { return pid_; }
-    [[nodiscard]] bool alive() const noexcept;
-    // Copies `bytes` from address `from` of that process. Less than all is an error (EFAULT). Only if the process is alive() afterwards are they its own.
+    // It is there, has its key, and its memory can be read.
+    [[nodiscard]] bool readable() const noexcept;
+    // Copies `bytes` from address `from` of that process. Less than all is an error (EFAULT); ESRCH: it is gone. After an error what `to` holds means nothing.
     [[nodiscard]] IoResult read(std::byte* to, std::uint64_t from, std::size_t bytes) const noexcept;
 
 private:
     std::uint32_t pid_{0};
-    Fd fd_;
+    std::uint64_t key_address_{0};   // zero: none is looked at
+    Key key_{};
 };
 
 }   // namespace linnet

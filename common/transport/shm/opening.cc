@@ -46,15 +46,17 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
     own_id_ = name.endpoint_id.get();
     connect_timeout_ = settings_.duration(SettingId::kConnectTimeout);
     const Status random = random_bytes(std::span{probe_}, log_);
+    const Status probed = probe_page_.map(log_);
     auto interfaces = list_interfaces(log_);
     auto epoll = EpollSet::open(log_);
     auto doorbell = EventFd::open(log_);
     auto page = create_memfd("linnet-bells", sizeof(BellPage), log_);
-    for (const Status s : {random, interfaces.status(), epoll.status(), doorbell.status(), page.status()}) {
+    for (const Status s : {random, probed, interfaces.status(), epoll.status(), doorbell.status(), page.status()}) {
         if (failed(s)) {
             return s;
         }
     }
+    std::memcpy(probe_page_.bytes().data(), probe_.data(), probe_.size());
     auto mapping = Mapping::map(page->get(), sizeof(BellPage), MapAccess::kReadWrite, log_);
     if (!mapping.ok()) {
         return mapping.status();
@@ -178,7 +180,7 @@ bool ShmTransport::send_setup(Link& link, SocketKind kind, std::span<const int> 
     setup.flags = link.we_pull ? kFlagPulls : 0;
     setup.magic.set(kMagic);
     setup.bell.set(link.number);
-    setup.probe_address.set(reinterpret_cast<std::uintptr_t>(probe_.data()));
+    setup.probe_address.set(reinterpret_cast<std::uintptr_t>(probe_page_.bytes().data()));
     setup.probe = probe_;
     const IoResult r = unix_send(link.fd.get(), std::as_bytes(std::span{&setup, 1}), passed);
     if (r.error != 0) {
@@ -277,14 +279,6 @@ unsigned ShmTransport::receive_setup(Link& link) noexcept
     return 1;
 }
 
-// Its memory is what its packet says when the probe reads the same there. The descriptor of the process was opened before, so it is that process's.
-bool ShmTransport::can_pull(const Link& link, const Setup& setup) const noexcept
-{
-    Probe seen{};
-    return pulls_.load(std::memory_order_relaxed) && link.process.valid() &&
-           link.process.read(seen.data(), setup.probe_address.get(), seen.size()).error == 0 && seen == setup.probe && link.process.alive();
-}
-
 // What both sides check of each other's setup. False: the link was ended.
 bool ShmTransport::take_setup(Link& link, const Setup& setup, const Fd& page) noexcept
 {
@@ -307,7 +301,8 @@ bool ShmTransport::take_setup(Link& link, const Setup& setup, const Fd& page) no
     link.peer_page = std::move(*mapping);
     link.peer_page.exclude_from_fork();
     link.peer_bell = setup.bell.get();
-    link.we_pull = can_pull(link, setup);
+    link.process = RemoteProcess{link.process.pid(), setup.probe_address.get(), setup.probe};
+    link.we_pull = pulls_.load(std::memory_order_relaxed) && link.process.readable();
     return true;
 }
 

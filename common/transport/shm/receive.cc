@@ -5,6 +5,7 @@
 //
 // Every head is copied before it is looked at: what lies in the ring may change under our eyes.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "sys/error.h"
@@ -248,8 +249,8 @@ void ShmTransport::body_record(Link& link, const RingReader::Record& record) noe
 }
 
 // Only we write to `to`, and whoever copies for us until wait() returned; so a sender that dies or gives the link up meanwhile can spoil the bytes, not the
-// memory; then they do not count. They cannot be somebody else's: the pidfd says after the whole copy that the process is still the one that it was when its
-// number was looked up. The link cannot end before: that is for the holder of the token, us.
+// memory; then they do not count. They cannot be somebody else's: RemoteProcess sees to that. The link cannot end before: that is for the holder of the
+// token, us.
 Status ShmTransport::read_peer(Link& link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept
 {
     CopyJob job{bytes};
@@ -266,7 +267,7 @@ Status ShmTransport::was_read(Link& link, Status copied, std::byte* to, std::uin
         error = link.process.read(to, address, bytes).error;   // an engine says that it could not; the same once more says why, or has the bytes
     }
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
-    if (closed.load(std::memory_order_seq_cst) != 0 || !link.process.alive()) {
+    if (closed.load(std::memory_order_seq_cst) != 0 || error == ESRCH) {
         return Status::kPeerDown;
     }
     if (error != 0) {

@@ -13,6 +13,7 @@
 
 #include "base/wire_int.h"
 #include "sync/record_ring.h"
+#include "sys/remote_process.h"
 #include "transport/transport.h"
 
 namespace linnet::shm {
@@ -70,7 +71,7 @@ inline constexpr std::uint32_t kMagic = 0x4d48534cu;   // "LSHM"
 inline constexpr std::uint8_t kVersion = 1;
 inline constexpr std::uint8_t kFlagPulls = 1;          // the sender of this can read its peer's memory
 
-using Probe = std::array<std::byte, 16>;
+using Probe = RemoteProcess::Key;
 
 struct Setup {
     SocketKind kind{SocketKind::kOffer};
@@ -80,7 +81,7 @@ struct Setup {
     le32 magic;
     le32 bell;             // which one to ring on the sender's page
     le32 reserved;
-    le64 probe_address;    // in the sender's memory, where `probe` can be read
+    le64 probe_address;    // in the sender's memory, where `probe` can be read as long as it lives
     Probe probe{};
 };
 static_assert(sizeof(Setup) == 40 && alignof(Setup) == 1);

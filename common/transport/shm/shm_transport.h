@@ -31,6 +31,7 @@
 #include "sys/epoll_set.h"
 #include "sys/event_fd.h"
 #include "sys/inet_address.h"
+#include "sys/unforked_page.h"
 #include "sys/unix_socket.h"
 #include "transport/shm/link.h"
 #include "transport/shm/long_read.h"
@@ -112,7 +113,6 @@ private:
     [[nodiscard]] bool send_setup(Link& link, SocketKind kind, std::span<const int> passed) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool send_hello(Link& link, std::span<const std::byte> hello) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool take_setup(Link& link, const Setup& setup, const Fd& page) noexcept LINNET_REQUIRES(token_);
-    [[nodiscard]] bool can_pull(const Link& link, const Setup& setup) const noexcept LINNET_REQUIRES(token_);
     void bring_up(Link& link) noexcept LINNET_REQUIRES(token_);
 
     // ---- receiving (receive.cc) ----
@@ -170,7 +170,8 @@ private:
     Fd page_fd_;
     Mapping page_;             // our bells
     BellPage* bells_{nullptr};
-    Probe probe_{};            // others read it to see whether they can
+    UnforkedPage probe_page_;  // begins with:
+    Probe probe_{};            // others read it there, to see whether they can, and whether it is still us
     std::uint64_t own_id_{0};
     std::vector<InetAddress> addresses_;   // of this host, here
     Nanos connect_timeout_{};

@@ -27,7 +27,7 @@ constexpr unsigned kMostKnown = 8;
 // While hot sockets deliver, epoll is asked on every n-th pass; n doubles up to this as long as epoll knows of no other socket. It bounds how long a
 // socket that was idle waits: some microseconds.
 constexpr unsigned kMaxEpollGap = 32;
-// Without hot sockets: when so much time has passed; at 2 us the question is a small part of a poll that serves other transports.
+// Without hot sockets: at most so often (RareQuestion).
 constexpr Nanos kEpollPause{2'000};
 constexpr unsigned kEventsAtOnce = 32;
 // While the host computes, a packet of which so much is missing is read when the rest has come, or this much at a time, and likewise what was asked
@@ -56,7 +56,7 @@ TcpTransport::TcpTransport(const Settings& settings, const Clock& clock, Log& lo
       log_{log},
       rx_counters_{stats.block(StatsRole::kPoller)},
       tx_counters_{stats.block(StatsRole::kAnyThread)},
-      epoll_pause_{machine_ticks().ticks(kEpollPause)}
+      question_{machine_ticks().ticks(kEpollPause)}
 {
 }
 
@@ -344,11 +344,15 @@ unsigned TcpTransport::poll(unsigned budget) noexcept
     const bool slept = std::exchange(slept_, false);
     const bool epoll_first = low_waters_ == 0 && hot_.count() > (slept ? 1 : hot_limit_);
     unsigned done = epoll_first ? 0 : poll_hot(budget);
-    const bool turn = hot_.empty() ? read_ticks() - asked_ >= epoll_pause_ : ++passes_ >= epoll_gap_;
+    const Ticks asked = hot_.empty() ? read_ticks() : 0;
+    const bool turn = asked != 0 ? question_.due(asked) : ++passes_ >= epoll_gap_;
     if (turn || epoll_first || (slept && done == 0) || writers_waiting_.load(std::memory_order_relaxed) != 0) {
         passes_ = 0;
-        asked_ = hot_.empty() ? read_ticks() : asked_;
-        done += poll_epoll(budget);
+        const unsigned found = poll_epoll(budget);
+        done += found;
+        if (asked != 0) {
+            found == 0 ? question_.was_in_vain(asked, read_ticks()) : question_.had_answer(asked);
+        }
         if (epoll_first && done == 0) {
             hot_.each([this](Link& link) {
                 token_.assert_held();

@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
-#include "progress/ticks.h"
+#include "progress/rare_question.h"
 #include "stats/counters.h"
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
@@ -145,7 +145,6 @@ private:
     Log& log_;
     Counters& rx_counters_;   // token holder
     Counters& tx_counters_;   // any thread
-    const Ticks epoll_pause_;
     TransportSink* sink_{nullptr};
 
     // Constant after open().
@@ -168,7 +167,7 @@ private:
     mutable Role token_;
     HotLinks<Link, kMaxHot> hot_ LINNET_GUARDED_BY(token_);
     unsigned passes_ LINNET_GUARDED_BY(token_){0};      // since epoll was asked
-    Ticks asked_ LINNET_GUARDED_BY(token_){0};          // epoll, last, without hot sockets
+    RareQuestion question_ LINNET_GUARDED_BY(token_);   // to epoll, without hot sockets
     unsigned epoll_gap_ LINNET_GUARDED_BY(token_){1};   // passes between two questions to epoll
     bool slept_ LINNET_GUARDED_BY(token_){false};       // since the last poll
     Sleeper sleeper_ LINNET_GUARDED_BY(token_){Sleeper::kHost};

@@ -317,7 +317,7 @@ bool UdpPort::next_evidence(frames::Evidence& out) noexcept
 
 // ---- receiving ----
 
-void UdpPort::ask_epoll() noexcept
+bool UdpPort::ask_epoll() noexcept
 {
     std::array<EpollEvent, frames::kChannels * kSockets> events;
     const unsigned n = epoll_.wait(events, Nanos::zero());
@@ -332,6 +332,7 @@ void UdpPort::ask_epoll() noexcept
         }
     }
     gap_ = news ? 1 : std::min(gap_ * 2, kMaxEpollGap);
+    return n != 0;
 }
 
 // ---- aimed ----
@@ -527,10 +528,15 @@ std::size_t UdpPort::receive(unsigned channel, std::span<frames::RxFrame> out) n
         ch.next_aim = {};
         return hand_out(ch, out);
     }
-    if (channel == frames::kLaneChannel && (any_hot() ? ++passes_ >= gap_ : read_ticks() - asked_ >= epoll_pause_)) {
-        passes_ = 0;
-        asked_ = any_hot() ? asked_ : read_ticks();
-        ask_epoll();
+    if (channel == frames::kLaneChannel) {
+        const Ticks asked = any_hot() ? 0 : read_ticks();
+        if (asked != 0 ? question_.due(asked) : ++passes_ >= gap_) {
+            passes_ = 0;
+            const bool found = ask_epoll();
+            if (asked != 0) {
+                found ? question_.had_answer(asked) : question_.was_in_vain(asked, read_ticks());
+            }
+        }
     }
     if (ch.moved.load(std::memory_order_acquire)) {
         follow_move(ch);
@@ -571,7 +577,7 @@ std::uint64_t UdpPort::kernel_drops(unsigned channel) const noexcept { return ch
 void UdpPort::finish_sleep() noexcept
 {
     passes_ = kMaxEpollGap;
-    asked_ = 0;
+    question_.ask_at_once();
 }
 
 bool UdpPort::prepare_sleep() noexcept

@@ -21,7 +21,7 @@
 
 #include "base/log.h"
 #include "conf/settings.h"
-#include "progress/ticks.h"
+#include "progress/rare_question.h"
 #include "stats/counters.h"
 #include "sync/lock.h"
 #include "sys/epoll_set.h"
@@ -130,7 +130,7 @@ private:
     [[nodiscard]] bool survives(Socket& socket, const RawAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
     unsigned take_errors(Socket& socket) noexcept LINNET_EXCLUDES(evidence_lock_);
     void add_evidence(const InetAddress& to, int error) noexcept LINNET_EXCLUDES(evidence_lock_);
-    void ask_epoll() noexcept;
+    bool ask_epoll() noexcept;
     void make_hot(Channel& ch, unsigned number) noexcept;
     bool watch(unsigned channel, unsigned number, bool on) noexcept;   // false: it cannot be
     [[nodiscard]] bool any_hot() const noexcept { return (channels_[frames::kLaneChannel].hot | channels_[frames::kBulkChannel].hot) != 0; }
@@ -161,8 +161,7 @@ private:
     std::array<Channel, frames::kChannels> channels_;
     unsigned passes_{0};    // since epoll was asked
     unsigned gap_{1};       // passes between two questions
-    const Ticks epoll_pause_{machine_ticks().ticks(Nanos{2'000})};   // without hot sockets it is asked when so much time has passed
-    Ticks asked_{0};        // epoll, last, without hot sockets
+    RareQuestion question_{machine_ticks().ticks(Nanos{2'000})};   // to epoll, without hot sockets
 
     std::atomic<bool> told_uncut_{false};   // the log knows that the kernel cuts no more; each socket learns it by itself
 

@@ -12,6 +12,7 @@ unit_progress_test_SOURCES = \
     unit/progress/kept_off_test.cc \
     unit/progress/pollers_test.cc \
     unit/progress/progress_engine_test.cc \
+    unit/progress/rare_question_test.cc \
     unit/progress/task_source_test.cc \
     unit/progress/ticks_test.cc \
     unit/progress/waiting_policy_test.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// RemoteProcess: whether a process still is the one that its number meant, and its memory.
+// RemoteProcess: the memory of a process, as long as it is the one that its number meant.
 #include "sys/remote_process.h"
 
 #include <gtest/gtest.h>
@@ -8,14 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
+#include "support/test_log.h"
 #include "sys/process.h"
+#include "sys/unforked_page.h"
 
 namespace linnet {
 namespace {
 
+// Its memory is a copy of ours, at the same addresses.
 class Child {
 public:
     Child() : pid_{::fork()}
@@ -44,15 +48,55 @@ private:
     ::pid_t pid_;
 };
 
-TEST(RemoteProcess, IsAliveUntilItEnds)
+constexpr RemoteProcess::Key kKey{std::byte{7}, std::byte{8}, std::byte{9}};
+
+std::uint64_t address_of(const auto& object) { return reinterpret_cast<std::uintptr_t>(object.data()); }
+
+TEST(RemoteProcess, IsKnownByItsKeyUntilItEnds)
 {
+    const RemoteProcess::Key key = kKey;
+    const std::array<std::byte, 3> here{std::byte{1}, std::byte{2}, std::byte{3}};
     Child child;
-    const RemoteProcess process{child.pid()};
-    ASSERT_TRUE(process.valid());
-    EXPECT_TRUE(process.alive());
+    const RemoteProcess process{child.pid(), address_of(key), kKey};
+    EXPECT_TRUE(process.readable());
+    std::array<std::byte, 3> to{};
+    const IoResult r = process.read(to.data(), address_of(here), here.size());
+    EXPECT_EQ(r.error, 0);
+    EXPECT_EQ(r.bytes, here.size());
+    EXPECT_EQ(to, here);
     child.end();
-    EXPECT_FALSE(process.alive());
-    EXPECT_FALSE(RemoteProcess{}.alive());
+    EXPECT_FALSE(process.readable());
+    EXPECT_EQ(process.read(to.data(), address_of(here), here.size()).error, ESRCH);
+    EXPECT_FALSE(RemoteProcess{}.readable());
+}
+
+TEST(RemoteProcess, AnotherWithTheSameNumberIsNotTheOne)
+{
+    const RemoteProcess::Key key = kKey;
+    const std::array<std::byte, 3> here{};
+    std::array<std::byte, 3> to{};
+    RemoteProcess::Key other = kKey;
+    other.back() = std::byte{1};
+    const RemoteProcess process{process_id(), address_of(key), other};
+    EXPECT_FALSE(process.readable());
+    EXPECT_EQ(process.read(to.data(), address_of(here), here.size()).error, ESRCH);
+    const RemoteProcess nowhere{process_id(), 8, kKey};
+    EXPECT_FALSE(nowhere.readable());
+    EXPECT_EQ(nowhere.read(to.data(), address_of(here), here.size()).error, ESRCH);
+}
+
+// A child of the one may get its number when it is gone.
+TEST(RemoteProcess, AChildOfItHasNotItsKey)
+{
+    UnforkedPage page;
+    ASSERT_EQ(page.map(testing::test_log()), Status::kOk);
+    ASSERT_TRUE(page.wipes());
+    std::copy(kKey.begin(), kKey.end(), page.bytes().begin());
+    const RemoteProcess self{process_id(), address_of(page.bytes()), kKey};
+    EXPECT_TRUE(self.readable());
+    Child child;
+    const RemoteProcess copy{child.pid(), address_of(page.bytes()), kKey};
+    EXPECT_FALSE(copy.readable());
 }
 
 TEST(RemoteProcess, ReadOfMemoryThatIsNotThereIsAnError)
