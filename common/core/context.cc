@@ -10,6 +10,7 @@
 #include "core/copy_choice.h"
 #include "core/path_profile.h"
 #include "core/transport_table.h"
+#include "sys/call_cost.h"
 #include "sys/process.h"
 #include "transport/name_inet.h"
 
@@ -139,6 +140,7 @@ void Context::make_layers(const OpenArgs& args)
     if (sc.choose_paths) {
         sc.expected = expected_costs(settings_, log_);
     }
+    sc.call_cost = system_call_cost();
     sc.core_wait = AskRef<Nanos>{[](const void* engine) noexcept { return static_cast<const ProgressEngine*>(engine)->core_wait(); }, engine_.get()};
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);

@@ -45,7 +45,11 @@ double more_frames_ns(const SessionLayer::Config& config, const Port& port) noex
 model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
     const model::Line* const known = profile_of(config_, port);
-    return known != nullptr ? *known : model::Line{static_cast<double>(port.caps().latency.count()), port.transport().ns_per_byte()};
+    if (known != nullptr) {
+        return *known;
+    }
+    const auto dearer = static_cast<double>(std::max(config_.call_cost - kUsualCall, Nanos{0}).count());
+    return model::Line{static_cast<double>(port.caps().latency.count()) + port.caps().calls * dearer, port.transport().ns_per_byte()};
 }
 
 model::Line SessionLayer::expected_of(const Session& s, const Port& port) const noexcept

@@ -8,6 +8,8 @@ liblinnet_sys_la_LIBADD = $(HWLOC_LIBS)
 liblinnet_sys_la_SOURCES = \
     sys/cache_size.cc \
     sys/cache_size.h \
+    sys/call_cost.cc \
+    sys/call_cost.h \
     sys/cpu_set.cc \
     sys/cpu_set.h \
     sys/dsa_queue.cc \

@@ -45,7 +45,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     std::size_t lane_packet_max;  // largest head + payload of one lane packet
     bool separate_bulk;           // bulk data has a link of its own; else bulk packets go over the lane link
     bool direct_links;            // links come up without a hello: both ends are this process
-    Nanos latency;                // prior: half round trip of an empty packet
+    Nanos latency;                // prior: half round trip of an empty packet, where a system call takes kUsualCall
     double bytes_per_ns;          // prior: stream rate
     std::size_t first_fragment{SIZE_MAX};   // more of a long message goes better as bulk data than with its announcement
     std::size_t bulk_packet{0};   // bulk packets shorter than this cost a pause each, where the message has more
@@ -53,7 +53,9 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     bool told_of_death{false};    // the system says when the process of the other side is gone, and that nobody listens where it did
     Nanos lost_frame{0};          // prior: what a frame that the network loses costs those behind it
     Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
+    double calls{0};              // prior: the latency is longer by so many times what a system call takes above kUsualCall
 };
+inline constexpr Nanos kUsualCall{200};
 
 // A lane packet to send. `head` is PacketHead and kind header, already encoded, and what of the payload was packed behind them; `payload` is the rest. Both
 // spans are borrowed until the packet is acknowledged or its link is reported down: a transport may keep pointers to what it could not write at once.

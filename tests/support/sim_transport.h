@@ -150,6 +150,8 @@ public:
         caps_.latency = latency;
         caps_.bytes_per_ns = bytes_per_ns;
     }
+    // Likewise, system calls for a short message.
+    void needs_calls(double calls) { caps_.calls = calls; }
     // Likewise, and losses() is asked what a frame holds.
     void more_frames_take(Nanos more)
     {

@@ -20,6 +20,8 @@ constexpr TransportCaps kPrior{
     .direct_links = false,
     .latency = Nanos{5700},
     .bytes_per_ns = 2.2,
+    // One sends, one and a half ask and receive; the rest is that where calls are slow so are the kernel's other ways, of its interrupts and between processors.
+    .calls = 4,
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;

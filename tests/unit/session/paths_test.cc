@@ -168,6 +168,35 @@ TEST_F(LanesTest, ShortMessagesTakeTheQuickTransportAndLongerOnesBringTheLaneBac
     EXPECT_EQ(a->counters.get(Counter::kReconnects) + b->counters.get(Counter::kReconnects), 0u);
 }
 
+// As above, but a system call takes 1 us more than elsewhere, and the second transport needs four.
+class DearCallsTest : public ::testing::Test, public TwoNetworks {
+protected:
+    DearCallsTest() : TwoNetworks{testing::test_seed(1), true, 2s, kUsualCall + 1us}
+    {
+        for (auto& t : second) {
+            t->expect(1200ns, 0.5);
+        }
+        a->send(*to_b, 10);
+        EXPECT_TRUE(drained());
+    }
+    void TearDown() override { EXPECT_EQ(world.complaints(), ""); }
+};
+
+TEST_F(DearCallsTest, LaneStaysWhereAMessageNeedsNone)
+{
+    for (auto& t : second) {
+        t->needs_calls(4);
+    }
+    pingpong(8, 2000);
+    EXPECT_FALSE(lane_on_second());
+}
+
+TEST_F(DearCallsTest, LaneLeavesWhereBothNeedAsMany)
+{
+    pingpong(8, 2000);
+    EXPECT_TRUE(lane_on_second());
+}
+
 TEST_F(LanesTest, NothingIsLostOrDoubledInTheMidstOfAStream)
 {
     world.net.faults.delay_max = 300us;

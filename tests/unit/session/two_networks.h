@@ -26,11 +26,12 @@ constexpr std::uint64_t kMega = 1 << 20;
 
 class TwoNetworks {
 public:
-    explicit TwoNetworks(std::uint64_t seed, bool choose = true, Nanos connect_timeout = 30s) : world{seed}, other{world.clock, seed + 1}
+    explicit TwoNetworks(std::uint64_t seed, bool choose = true, Nanos connect_timeout = 30s, Nanos call_cost = 0ns) : world{seed}, other{world.clock, seed + 1}
     {
         world.config.choose_paths = choose;
         world.config.path_choice.trial_pause = 10ms;
         world.config.connect_timeout = connect_timeout;
+        world.config.call_cost = call_cost;
         world.config.core_wait = {[](const void* wait) noexcept { return *static_cast<const Nanos*>(wait); }, &core_wait};
         a = &world.node(1001, 1);
         b = &world.node(1002, 2);

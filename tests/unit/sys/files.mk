@@ -6,6 +6,7 @@ test_programs += unit_sys_test
 unit_sys_test_SOURCES = \
     support/net_namespace.cc \
     support/net_namespace.h \
+    unit/sys/call_cost_test.cc \
     unit/sys/epoll_set_test.cc \
     unit/sys/error_test.cc \
     unit/sys/event_fd_test.cc \
