@@ -29,6 +29,10 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
         if (sleeps && yields_ >= kYieldsWhenContended) {
             return Step::kSleep;
         }
+        // Who only tests may have work of its own between two calls, which a yield at each would cut into pieces shorter than the switch.
+        if (!may_sleep && since_yield_ < budget_.between_yields) {
+            return Step::kPoll;
+        }
         ++yields_;
         since_yield_ = 0;
         return Step::kYield;

@@ -337,8 +337,17 @@ TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
         Spin spin{budget(policy)};
         for (int i = 0; i < 10'000; ++i) {
             EXPECT_NE(spin.next(0, 100, quiet, false), Step::kSleep);
-            EXPECT_EQ(spin.next(0, 100, crowded, false), Step::kYield);
+            EXPECT_EQ(spin.next(0, 300, crowded, false), Step::kYield);
         }
+    }
+}
+
+TEST(Spin, WhoMayNotSleepHasTheCoreForAWhileBetweenTwoYields)
+{
+    Spin spin{budget(ProgressPolicy::kAdaptive)};
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(spin.next(0, 200, crowded, false), Step::kPoll);
+        EXPECT_EQ(spin.next(0, 100, crowded, false), Step::kYield);
     }
 }
 
