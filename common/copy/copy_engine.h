@@ -107,6 +107,9 @@ public:
     // The smallest piece, and of a job the smallest sum of pieces, that this engine does better than the calling thread.
     [[nodiscard]] virtual std::size_t worthwhile_bytes() const noexcept = 0;
 
+    // Would others copy parts of a piece of so much, as it is now? Else the calling thread does all of it in submit().
+    [[nodiscard]] virtual bool shares(std::size_t /*bytes*/) noexcept { return false; }
+
     // Copies, or has copied, `bytes` bytes to `to`. Counts as part of `job`.
     virtual void submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept = 0;
     // Moves the job on a little, without waiting for anybody. True: done.

@@ -17,6 +17,8 @@ constexpr std::size_t kMostAtOnce = ClaimQueue<Task>::kMaxClaims * kCopySlice;
 
 }   // namespace
 
+bool TaskCopyEngine::shares(std::size_t bytes) noexcept { return bytes >= worthwhile_ && bytes <= kMostAtOnce && helpers_.useful(); }
+
 void TaskCopyEngine::submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept
 {
     const std::size_t whole = std::max(job.expected_bytes(), bytes);

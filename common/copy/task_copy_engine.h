@@ -23,6 +23,7 @@ public:
 
     [[nodiscard]] const char* name() const noexcept override { return "tasks"; }
     [[nodiscard]] std::size_t worthwhile_bytes() const noexcept override { return worthwhile_; }
+    [[nodiscard]] bool shares(std::size_t bytes) noexcept override;
     void submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept override;
     bool poll(CopyJob& job) noexcept override;
     Status wait(CopyJob& job) noexcept override;

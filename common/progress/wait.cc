@@ -156,7 +156,6 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     token_.release_soon();   // who leaves for a short time looks at no word afterwards
     if (yield) {
         give_way();
-        row_stamp_ = when == WhenIdle::kYield ? stamp_.load(std::memory_order_relaxed) : row_stamp_;   // what others had is no time of ours since then
     }
     return events;
 }

@@ -3,6 +3,8 @@
 // Spin: the next step of a thread that polled and found nothing.
 #include "progress/waiting_policy.h"
 
+#include <utility>
+
 namespace linnet {
 
 Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) noexcept
@@ -12,7 +14,8 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
         began_ = now - gap;
     }
     spent_ += gap;
-    since_yield_ += gap;
+    // Of the gap behind a yield others had the most. Who waits takes it for its own, and looks again at once whether they are still there.
+    since_yield_ = std::exchange(yielded_, false) && !may_sleep ? 0 : since_yield_ + gap;
     if (budget_.policy == ProgressPolicy::kBlock && may_sleep) {
         return Step::kSleep;
     }
@@ -35,6 +38,7 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
         }
         ++yields_;
         since_yield_ = 0;
+        yielded_ = true;
         return Step::kYield;
     }
     if (sleeps && spent_ >= budget_.spin) {
@@ -44,6 +48,7 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
     }
     if (since_yield_ >= budget_.between_yields << crowd.calm()) {
         since_yield_ = 0;
+        yielded_ = true;
         return Step::kYield;
     }
     return Step::kPoll;

@@ -263,6 +263,7 @@ private:
     Budget budget_{};
     Ticks began_{0};
     Ticks spent_{0};
+    bool yielded_{false};   // as the last step
     Ticks since_yield_{0};
     unsigned yields_{0};
     unsigned breaks_{0};

@@ -13,10 +13,8 @@ namespace {
 constexpr std::size_t kStaging = BlockPool::kLargest;
 // Whoever polls does nothing else while it reads: some milliseconds.
 constexpr std::size_t kReadAtOnce = 32u << 20;
-// So much is read in one go while nothing else is open than an exchange with one peer: some 0.3 ms, and a quarter less than pass by pass, where the memory is
-// in the cache.
+// So much is read in one go for a receive while nothing else is open: some 0.3 ms, and a quarter less than pass by pass, where the memory is in the cache.
 constexpr std::size_t kReadInOneGo = 4u << 20;
-constexpr std::int64_t kAnExchange = 2;
 }   // namespace
 
 // ---- receiver ----
@@ -41,11 +39,14 @@ void Proto::read_offered(Peer& peer, RecvRequest& r) noexcept
 // A long one is read while the passes go on, by whoever has time: on_read_end() goes on with it.
 bool Proto::begin_reading(Peer& peer, RecvRequest& r) noexcept
 {
+    bool alone = false;
     const auto begin = [&] {
         r.being_read = std::min<std::uint64_t>(r.end - r.next, kReadAtOnce);
-        return layer_->begin_read(peer, r.data.base + r.next, r.address + r.next, r.being_read, &r) == Status::kInProgress;
+        return layer_->begin_read(peer, r.data.base + r.next, r.address + r.next, r.being_read, &r, alone) == Status::kInProgress;
     };
     if (engine_.token().held_by_me()) {
+        // A receive that finds its message there, without the token, is not kept by it: the program may have more to post.
+        alone = r.kind == Request::Kind::kRecv && r.end - r.next <= kReadInOneGo && engine_.open_work() <= 1;
         return begin();
     }
     if (!engine_.try_take_token()) {
@@ -77,9 +78,7 @@ void Proto::on_read_end(session::Session& s, void* cookie, Status status) noexce
 Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
 {
     if (r.address != 0 && r.next < r.end && r.data.contiguous()) {
-        // A receive that finds its message there is not kept by it: the program may have more to post.
-        const bool in_one_go = r.end - r.next <= kReadInOneGo && engine_.open_work() <= kAnExchange && engine_.token().held_by_me();
-        if (!in_one_go && begin_reading(peer, r)) {
+        if (begin_reading(peer, r)) {
             return Status::kInProgress;
         }
         read_offered(peer, r);

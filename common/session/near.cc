@@ -39,10 +39,10 @@ Status SessionLayer::read(Session& s, std::byte* to, std::uint64_t address, std:
     return port != nullptr ? port->transport().read(id, to, address, bytes) : Status::kUnsupported;
 }
 
-Status SessionLayer::begin_read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept
+Status SessionLayer::begin_read(Session& s, std::byte* to, std::uint64_t at, std::size_t bytes, void* cookie, bool alone) noexcept
 {
     const auto [port, id] = lane_of(s);
-    return port != nullptr ? port->transport().begin_read(id, to, address, bytes, cookie) : Status::kUnsupported;
+    return port != nullptr ? port->transport().begin_read(id, to, at, bytes, cookie, alone) : Status::kUnsupported;
 }
 
 void SessionLayer::send_at_once(Session& s, TxMessage& m) noexcept

@@ -162,7 +162,7 @@ public:
     [[nodiscard]] bool offer(Session& s, std::size_t bytes, bool alone) noexcept LINNET_REQUIRES(s.lock);
     // Reads what it offered. Token held, lock not. As Transport::read() and begin_read().
     [[nodiscard]] Status read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept LINNET_EXCLUDES(s.lock);
-    [[nodiscard]] Status begin_read(Session& s, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept LINNET_EXCLUDES(s.lock);
+    [[nodiscard]] Status begin_read(Session& s, std::byte* to, std::uint64_t at, std::size_t bytes, void* cookie, bool alone) noexcept LINNET_EXCLUDES(s.lock);
     // s.credit_grant grew: tell the peer by a packet of its own when it has not heard of `threshold` bytes of it. Any thread, lock not held.
     void credit_given(Session& s, std::uint32_t threshold) noexcept LINNET_EXCLUDES(s.lock)
     {

@@ -231,8 +231,11 @@ public:
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
 
     // The same for a long range, which is copied while other things go on: kInProgress, and sink.on_read_end(cookie) says how it ended, never before this call
-    // returned. Else nothing happened: kUnsupported (also: read() does it), kAgain: too many are being read.
-    [[nodiscard]] virtual Status begin_read(LinkId, std::byte*, std::uint64_t, std::size_t, void* /*cookie*/) noexcept { return Status::kUnsupported; }
+    // returned. Else nothing happened: kUnsupported (also: read() does it), kAgain: too many are being read. `alone`: nobody waits for anything else meanwhile.
+    [[nodiscard]] virtual Status begin_read(LinkId, std::byte*, std::uint64_t, std::size_t, void* /*cookie*/, bool /*alone*/) noexcept
+    {
+        return Status::kUnsupported;
+    }
 
     // For how long the peer of this link has left a question of the link's own without any answer; zero: none is open, or caps().told_of_death. Token held,
     // and perhaps a lock of the sink's.

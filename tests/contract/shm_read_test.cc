@@ -23,7 +23,8 @@ TEST(ShmLongRead, EveryByteIsRightAndOtherPacketsGetThroughMeanwhile)
         for (const std::size_t bytes : {shm::LongRead::kLeast, shm::LongRead::kLeast + 1, kLongRead - 5, kLongRead}) {
             const Bytes data = pattern(static_cast<std::uint32_t>(bytes), bytes);
             Bytes got(bytes + 1, std::byte{0xee});
-            ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, &got), Status::kInProgress);
+            const auto from = reinterpret_cast<std::uintptr_t>(data.data());
+            ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), from, bytes, &got, false), Status::kInProgress);
             EXPECT_FALSE(pair.b().transport->prepare_sleep());
             pair.b().transport->finish_sleep();
             const Packet small = eager(7, 8);
@@ -50,9 +51,24 @@ TEST(ShmLongRead, ShortAndTooLongOnesAreRefused)
     const Pair::Ends ends = pair.open(LinkRole::kLane);
     const Bytes data = pattern(3, kLongRead);
     Bytes got(kLongRead);
+    const auto from = reinterpret_cast<std::uintptr_t>(data.data());
     for (const std::size_t bytes : {shm::LongRead::kLeast - 1, shm::LongRead::kMost + 1}) {
-        EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), reinterpret_cast<std::uintptr_t>(data.data()), bytes, nullptr), Status::kUnsupported);
+        EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), from, bytes, nullptr, false), Status::kUnsupported);
     }
+}
+
+// One call for all of it is quicker, and nobody waits meanwhile.
+TEST(ShmLongRead, AloneAndWithoutHelpersItIsReadInOneGo)
+{
+    Pair pair{kind_named("Shm")};
+    ASSERT_TRUE(pair.ready()) << pair.why_not();
+    const Pair::Ends ends = pair.open(LinkRole::kLane);
+    const Bytes data = pattern(5, kLongRead);
+    Bytes got(kLongRead);
+    const auto from = reinterpret_cast<std::uintptr_t>(data.data());
+    EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), from, kLongRead, nullptr, true), Status::kUnsupported);
+    EXPECT_EQ(pair.b().transport->read(ends.at_b, got.data(), from, kLongRead), Status::kOk);
+    EXPECT_TRUE(got == data);
 }
 
 // However many there are, a pass does a part of a few, and the others have their turn.
@@ -66,7 +82,7 @@ protected:
             data_[i] = pattern(static_cast<std::uint32_t>(i), kEach);
             got_[i].resize(kEach);
             const auto from = reinterpret_cast<std::uintptr_t>(data_[i].data());
-            ASSERT_EQ(pair_.b().transport->begin_read(ends_.at_b, got_[i].data(), from, kEach, &got_[i]), Status::kInProgress) << i;
+            ASSERT_EQ(pair_.b().transport->begin_read(ends_.at_b, got_[i].data(), from, kEach, &got_[i], false), Status::kInProgress) << i;
         }
     }
     const std::vector<Sink::Read>& reads() { return pair_.b().sink.reads; }
@@ -114,7 +130,7 @@ TEST(ShmLongRead, LinkThatIsDroppedEndsWhatIsBeingRead)
         const Bytes data = pattern(4, kLongRead);
         auto got = std::make_unique<Bytes>(kLongRead);
         const auto from = reinterpret_cast<std::uintptr_t>(data.data());
-        ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got->data(), from, got->size(), &got), Status::kInProgress);
+        ASSERT_EQ(pair.b().transport->begin_read(ends.at_b, got->data(), from, got->size(), &got, false), Status::kInProgress);
         pair.b().transport->poll(64);
         pair.b().transport->drop(ends.at_b);
         ASSERT_EQ(pair.b().sink.reads.size(), 1u);
@@ -156,7 +172,7 @@ TEST(ShmLongRead, PeerThatDiesMeanwhileGivesNoBytes)
     std::uintptr_t at = 0;
     ASSERT_EQ(::read(address[0], &at, sizeof at), static_cast<::ssize_t>(sizeof at));
     Bytes got(kLongRead);
-    ASSERT_EQ(parent.end.transport->begin_read(parent.end.sink.ups[0].link, got.data(), at, got.size(), &got), Status::kInProgress);
+    ASSERT_EQ(parent.end.transport->begin_read(parent.end.sink.ups[0].link, got.data(), at, got.size(), &got, false), Status::kInProgress);
     parent.end.transport->poll(64);
     process.kill();
     ASSERT_TRUE(parent.run_until([&] { return !parent.end.sink.downs.empty(); }));

@@ -24,11 +24,12 @@ LongRead* ShmTransport::free_read() noexcept
     return nullptr;
 }
 
-Status ShmTransport::begin_read(LinkId id, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept
+Status ShmTransport::begin_read(LinkId id, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie, bool alone) noexcept
 {
     RoleScope token{token_};
     Link* const link = links_.find(id);
-    if (link == nullptr || !link->up() || !link->we_pull || bytes < LongRead::kLeast || bytes > LongRead::kMost) {
+    const bool in_one_go = bytes < LongRead::kLeast || (alone && !copy_.shares(bytes));   // by one call, which is quicker
+    if (link == nullptr || !link->up() || !link->we_pull || in_one_go || bytes > LongRead::kMost) {
         return Status::kUnsupported;
     }
     const LongRead::What what{id, link->peer, to, address, bytes, cookie};

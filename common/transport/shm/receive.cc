@@ -5,7 +5,6 @@
 //
 // Every head is copied before it is looked at: what lies in the ring may change under our eyes.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "sys/error.h"
@@ -267,7 +266,8 @@ Status ShmTransport::was_read(Link& link, Status copied, std::byte* to, std::uin
         error = link.process.read(to, address, bytes).error;   // an engine says that it could not; the same once more says why, or has the bytes
     }
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
-    if (closed.load(std::memory_order_seq_cst) != 0 || error == ESRCH) {
+    // Its memory is gone with it, or somebody else has its number: then nothing says ESRCH who has not the address.
+    if (closed.load(std::memory_order_seq_cst) != 0 || (error != 0 && !link.process.readable())) {
         return Status::kPeerDown;
     }
     if (error != 0) {

@@ -55,7 +55,7 @@ public:
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] bool offer(LinkId link, std::size_t bytes, bool alone) noexcept override;
     [[nodiscard]] Status read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes) noexcept override;
-    [[nodiscard]] Status begin_read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie) noexcept override;
+    [[nodiscard]] Status begin_read(LinkId link, std::byte* to, std::uint64_t address, std::size_t bytes, void* cookie, bool alone) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 

@@ -46,7 +46,7 @@ constexpr TransportCaps kCaps{
     .lost_frame = std::chrono::milliseconds{2},   // at one in a hundred; a tail that is lost costs 16 ms, or 200 before Linux 6.15
     // A receiver answers beyond one segment at once (RFC 9293, 3.8.6.3), and who reads the socket waits until that is on its way.
     .more_frames = Nanos{3500},
-    .calls = 5,   // as udp
+    .calls = 5,   // as those of udp, and of its acknowledgements
 };
 
 }   // namespace

@@ -20,7 +20,7 @@ constexpr TransportCaps kPrior{
     .direct_links = false,
     .latency = Nanos{5700},
     .bytes_per_ns = 2.2,
-    // One sends, one and a half ask and receive; the rest is that where calls are slow so are the kernel's other ways, of its interrupts and between processors.
+    // One sends, one and a half ask and receive; the rest is that where calls are slow so are the kernel's other ways in and out, for its interrupts.
     .calls = 4,
 };
 

@@ -127,21 +127,6 @@ TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
     EXPECT_EQ(count(Counter::kAppSleeps), 0u);
 }
 
-// What it does between two tests would be cut into pieces shorter than a switch. The time that the others have counts for nothing.
-TEST_F(ProgressEngineTest, HostThatTestsHasItsCoreForAWhileBetweenTwoYields)
-{
-    make({.local_ranks = 4096});
-    engine_->work_opened();
-    const TimePoint begin = monotonic_now();
-    while (monotonic_now() - begin < 20ms) {
-        host_call(WhenIdle::kYield);
-    }
-    const Nanos took = monotonic_now() - begin;
-    EXPECT_GT(count(Counter::kAppYields), 0u);
-    EXPECT_LE(count(Counter::kAppYields), static_cast<std::uint64_t>(took / 3900ns) + 1);   // ticks are known to a percent
-    engine_->work_closed();
-}
-
 TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)
 {
     ProgressEngine& engine = make({.event_thread = false, .sleep_max = 10s});

@@ -48,10 +48,28 @@ TEST(RareQuestion, BelievesTheLeastOfARow)
 TEST(RareQuestion, IsCheapAgainWhenItBecomesCheap)
 {
     RareQuestion question{kShortest};
-    const Ticks dear = ask_row(question, kStart, 5000, 5000);
+    const Ticks dear = ask_row(question, kStart, 2000, 2000);
     EXPECT_FALSE(question.due(dear + kShortest));
     const Ticks cheap = ask_row(question, dear, 50, 50);
     EXPECT_TRUE(question.due(cheap + kShortest));
+}
+
+TEST(RareQuestion, IsNeverLeftForLong)
+{
+    RareQuestion question{kShortest};
+    const Ticks asked = ask_row(question, kStart, 90'000, 90'000);
+    EXPECT_FALSE(question.due(asked + RareQuestion::kMost * kShortest - 1));
+    EXPECT_TRUE(question.due(asked + RareQuestion::kMost * kShortest));
+}
+
+TEST(RareQuestion, IsAskedAgainSoonBehindAnAnswerHoweverDear)
+{
+    RareQuestion question{kShortest};
+    const Ticks asked = ask_row(question, kStart, 2000, 2000);
+    question.had_answer(asked + 50'000);
+    EXPECT_TRUE(question.due(asked + 50'000 + kShortest));
+    question.was_in_vain(asked + 60'000, asked + 62'000);
+    EXPECT_FALSE(question.due(asked + 60'000 + kShortest));
 }
 
 TEST(RareQuestion, AnAnswerSaysNothingOfTheCost)

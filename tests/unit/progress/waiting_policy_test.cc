@@ -345,7 +345,9 @@ TEST(Spin, WhoMayNotSleepYieldsUnderAnyPolicy)
 TEST(Spin, WhoMayNotSleepHasTheCoreForAWhileBetweenTwoYields)
 {
     Spin spin{budget(ProgressPolicy::kAdaptive)};
+    EXPECT_EQ(spin.next(0, 300, crowded, false), Step::kYield);
     for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(spin.next(0, 50'000, crowded, false), Step::kPoll) << "what the others had in a yield is none of it";
         EXPECT_EQ(spin.next(0, 200, crowded, false), Step::kPoll);
         EXPECT_EQ(spin.next(0, 100, crowded, false), Step::kYield);
     }

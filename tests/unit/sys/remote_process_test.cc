@@ -90,13 +90,18 @@ TEST(RemoteProcess, AChildOfItHasNotItsKey)
 {
     UnforkedPage page;
     ASSERT_EQ(page.map(testing::test_log()), Status::kOk);
-    ASSERT_TRUE(page.wipes());
+    if (!page.wipes()) {
+        GTEST_SKIP() << "this kernel gives children all pages (madvise MADV_WIPEONFORK is refused)";
+    }
     std::copy(kKey.begin(), kKey.end(), page.bytes().begin());
     const RemoteProcess self{process_id(), address_of(page.bytes()), kKey};
     EXPECT_TRUE(self.readable());
     Child child;
     const RemoteProcess copy{child.pid(), address_of(page.bytes()), kKey};
     EXPECT_FALSE(copy.readable());
+    RemoteProcess::Key seen = kKey;
+    EXPECT_EQ(RemoteProcess{child.pid()}.read(seen.data(), address_of(page.bytes()), seen.size()).error, 0);
+    EXPECT_EQ(seen, RemoteProcess::Key{}) << "it is there to be read, and wiped";
 }
 
 TEST(RemoteProcess, ReadOfMemoryThatIsNotThereIsAnError)
