@@ -29,7 +29,8 @@ bool soon(Condition condition)
 
 class ProgressEngineTest : public ::testing::Test {
 protected:
-    ProgressEngine& make(ProgressEngine::Config config = {}, FakeSource::Bell bell = FakeSource::Bell::kAlways)
+    enum class Debts : std::uint8_t { kNoMatter, kSettled };   // of the source
+    ProgressEngine& make(ProgressEngine::Config config = {}, FakeSource::Bell bell = FakeSource::Bell::kAlways, Debts debts = Debts::kNoMatter)
     {
         source_.emplace(bell);
         config.has_completions = ReadyRef::to(has_completions_);
@@ -40,6 +41,9 @@ protected:
             engine.completed();
         };
         EXPECT_EQ(engine.add_source(*source_), Status::kOk);
+        if (debts == Debts::kSettled) {
+            engine.set_debtor(*source_);
+        }
         EXPECT_EQ(engine.start(), Status::kOk);
         return engine;
     }

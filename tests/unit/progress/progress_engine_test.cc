@@ -368,11 +368,13 @@ TEST_F(ProgressEngineTest, ArmingTakesNoPartInTheGap)
 
 TEST_F(ProgressEngineTest, WhatIsOwedIsSettledBeforeAHostGoesThatHasNothingOpen)
 {
-    ProgressEngine& engine = make({.look_in = 100s});
+    make({.look_in = 100s});
     source_->owe();
     host_call(WhenIdle::kReturn);
     EXPECT_EQ(source_->settled(), 0u) << "nobody said that it is the debtor";
-    engine.set_debtor(*source_);
+    engine_.reset();
+    ProgressEngine& engine = make({.look_in = 100s}, FakeSource::Bell::kAlways, Debts::kSettled);
+    source_->owe();
     host_call(WhenIdle::kReturn);
     EXPECT_EQ(source_->settled(), 1u);
     host_call(WhenIdle::kReturn);
