@@ -17,13 +17,16 @@ constexpr std::size_t kMostAtOnce = ClaimQueue<Task>::kMaxClaims * kCopySlice;
 
 }   // namespace
 
-bool TaskCopyEngine::shares(std::size_t bytes) noexcept { return bytes >= worthwhile_ && bytes <= kMostAtOnce && helpers_.useful(); }
+bool TaskCopyEngine::shared(std::size_t whole, std::size_t bytes) noexcept
+{
+    return bytes != 0 && whole >= worthwhile_ && bytes >= std::min(worthwhile_, kPerHelper) && bytes <= kMostAtOnce && helpers_.useful();
+}
 
 void TaskCopyEngine::submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept
 {
     const std::size_t whole = std::max(job.expected_bytes(), bytes);
     const bool past_cache = whole > past_cache_from_;
-    if (bytes != 0 && whole >= worthwhile_ && bytes >= std::min(worthwhile_, kPerHelper) && bytes <= kMostAtOnce && helpers_.useful()) {
+    if (shared(whole, bytes)) {
         const auto slices = static_cast<std::uint32_t>((bytes + kCopySlice - 1) / kCopySlice);
         piece.job_ = &job;
         piece.to_ = to;

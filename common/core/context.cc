@@ -139,8 +139,8 @@ void Context::make_layers(const OpenArgs& args)
     sc.lane_choice.asked_beyond = qc.eager_limit;
     if (sc.choose_paths) {
         sc.expected = expected_costs(settings_, log_);
+        sc.call_cost = system_call_cost();
     }
-    sc.call_cost = system_call_cost();
     sc.core_wait = AskRef<Nanos>{[](const void* engine) noexcept { return static_cast<const ProgressEngine*>(engine)->core_wait(); }, engine_.get()};
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);

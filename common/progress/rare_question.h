@@ -18,7 +18,7 @@ namespace linnet {
 class RareQuestion {
 public:
     static constexpr Ticks kShare = 8;
-    static constexpr Ticks kMost = 25;      // times the shortest pause: no longer one
+    static constexpr Ticks kMost = 25;     // times the shortest pause: no longer one
     static constexpr unsigned kRow = 16;   // of so many costs the least counts: a processor that was taken away only ever adds time
 
     // Never more often than once in `shortest`.

@@ -231,7 +231,7 @@ public:
     [[nodiscard]] virtual Status read(LinkId, std::byte*, std::uint64_t, std::size_t) noexcept { return Status::kUnsupported; }
 
     // The same for a long range, which is copied while other things go on: kInProgress, and sink.on_read_end(cookie) says how it ended, never before this call
-    // returned. Else nothing happened: kUnsupported (also: read() does it), kAgain: too many are being read. `alone`: nobody waits for anything else meanwhile.
+    // returned. Else nothing happened: kUnsupported (also: read() does it), kAgain: too many are being read. `alone`: hardly anybody waits meanwhile.
     [[nodiscard]] virtual Status begin_read(LinkId, std::byte*, std::uint64_t, std::size_t, void* /*cookie*/, bool /*alone*/) noexcept
     {
         return Status::kUnsupported;

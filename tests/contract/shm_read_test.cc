@@ -44,31 +44,35 @@ TEST(ShmLongRead, EveryByteIsRightAndOtherPacketsGetThroughMeanwhile)
     }
 }
 
-TEST(ShmLongRead, ShortAndTooLongOnesAreRefused)
+class RefusedLongRead : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        ASSERT_TRUE(pair_.ready()) << pair_.why_not();
+        at_b_ = pair_.open(LinkRole::kLane).at_b;
+    }
+    Status begin(std::size_t bytes, bool alone) { return pair_.b().transport->begin_read(at_b_, got_.data(), from(), bytes, nullptr, alone); }
+    [[nodiscard]] std::uintptr_t from() const { return reinterpret_cast<std::uintptr_t>(data_.data()); }
+
+    Pair pair_{kind_named("Shm")};
+    LinkId at_b_{};
+    const Bytes data_ = pattern(3, kLongRead);
+    Bytes got_ = Bytes(kLongRead);
+};
+
+TEST_F(RefusedLongRead, ShortOrTooLong)
 {
-    Pair pair{kind_named("Shm")};
-    ASSERT_TRUE(pair.ready()) << pair.why_not();
-    const Pair::Ends ends = pair.open(LinkRole::kLane);
-    const Bytes data = pattern(3, kLongRead);
-    Bytes got(kLongRead);
-    const auto from = reinterpret_cast<std::uintptr_t>(data.data());
     for (const std::size_t bytes : {shm::LongRead::kLeast - 1, shm::LongRead::kMost + 1}) {
-        EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), from, bytes, nullptr, false), Status::kUnsupported);
+        EXPECT_EQ(begin(bytes, false), Status::kUnsupported);
     }
 }
 
-// One call for all of it is quicker, and nobody waits meanwhile.
-TEST(ShmLongRead, AloneAndWithoutHelpersItIsReadInOneGo)
+// One call for all of it is quicker, and hardly anybody waits meanwhile.
+TEST_F(RefusedLongRead, AloneAndWithoutHelpersItIsReadInOneGo)
 {
-    Pair pair{kind_named("Shm")};
-    ASSERT_TRUE(pair.ready()) << pair.why_not();
-    const Pair::Ends ends = pair.open(LinkRole::kLane);
-    const Bytes data = pattern(5, kLongRead);
-    Bytes got(kLongRead);
-    const auto from = reinterpret_cast<std::uintptr_t>(data.data());
-    EXPECT_EQ(pair.b().transport->begin_read(ends.at_b, got.data(), from, kLongRead, nullptr, true), Status::kUnsupported);
-    EXPECT_EQ(pair.b().transport->read(ends.at_b, got.data(), from, kLongRead), Status::kOk);
-    EXPECT_TRUE(got == data);
+    EXPECT_EQ(begin(kLongRead, true), Status::kUnsupported);
+    EXPECT_EQ(pair_.b().transport->read(at_b_, got_.data(), from(), kLongRead), Status::kOk);
+    EXPECT_TRUE(got_ == data_);
 }
 
 // However many there are, a pass does a part of a few, and the others have their turn.

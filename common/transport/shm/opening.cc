@@ -45,18 +45,17 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
     sink_ = &sink;
     own_id_ = name.endpoint_id.get();
     connect_timeout_ = settings_.duration(SettingId::kConnectTimeout);
-    const Status random = random_bytes(std::span{probe_}, log_);
-    const Status probed = probe_page_.map(log_);
+    const Status mapped = probe_.map(log_);
+    const Status random = failed(mapped) ? mapped : random_bytes(probe_.bytes().first(sizeof(Probe)), log_);
     auto interfaces = list_interfaces(log_);
     auto epoll = EpollSet::open(log_);
     auto doorbell = EventFd::open(log_);
     auto page = create_memfd("linnet-bells", sizeof(BellPage), log_);
-    for (const Status s : {random, probed, interfaces.status(), epoll.status(), doorbell.status(), page.status()}) {
+    for (const Status s : {random, interfaces.status(), epoll.status(), doorbell.status(), page.status()}) {
         if (failed(s)) {
             return s;
         }
     }
-    std::memcpy(probe_page_.bytes().data(), probe_.data(), probe_.size());
     auto mapping = Mapping::map(page->get(), sizeof(BellPage), MapAccess::kReadWrite, log_);
     if (!mapping.ok()) {
         return mapping.status();
@@ -180,8 +179,8 @@ bool ShmTransport::send_setup(Link& link, SocketKind kind, std::span<const int> 
     setup.flags = link.we_pull ? kFlagPulls : 0;
     setup.magic.set(kMagic);
     setup.bell.set(link.number);
-    setup.probe_address.set(reinterpret_cast<std::uintptr_t>(probe_page_.bytes().data()));
-    setup.probe = probe_;
+    setup.probe_address.set(reinterpret_cast<std::uintptr_t>(probe_.bytes().data()));
+    std::memcpy(setup.probe.data(), probe_.bytes().data(), setup.probe.size());
     const IoResult r = unix_send(link.fd.get(), std::as_bytes(std::span{&setup, 1}), passed);
     if (r.error != 0) {
         fail_link(link, Status::kPeerDown, r.error, "cannot send a setup");

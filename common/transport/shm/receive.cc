@@ -266,7 +266,7 @@ Status ShmTransport::was_read(Link& link, Status copied, std::byte* to, std::uin
         error = link.process.read(to, address, bytes).error;   // an engine says that it could not; the same once more says why, or has the bytes
     }
     const std::atomic<std::uint32_t>& closed = link.head().closed[static_cast<std::size_t>(other(link.side))].value;
-    // Its memory is gone with it, or somebody else has its number: then nothing says ESRCH who has not the address.
+    // Is it the bytes that cannot be read, or the process that is gone? Where another has its number now the error may be any.
     if (closed.load(std::memory_order_seq_cst) != 0 || (error != 0 && !link.process.readable())) {
         return Status::kPeerDown;
     }

@@ -170,8 +170,7 @@ private:
     Fd page_fd_;
     Mapping page_;             // our bells
     BellPage* bells_{nullptr};
-    UnforkedPage probe_page_;  // begins with:
-    Probe probe_{};            // others read it there, to see whether they can, and whether it is still us
+    UnforkedPage probe_;       // begins with a Probe: others read it, to see whether they can, and whether it is still us
     std::uint64_t own_id_{0};
     std::vector<InetAddress> addresses_;   // of this host, here
     Nanos connect_timeout_{};
