@@ -46,12 +46,13 @@ bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept
         return false;
     }
     const double here = cost_ns(at_, bytes, alone);
+    const double worth = worth_ns();
     bool ask = false;
     for (unsigned i = 0; i < count_; ++i) {
         if (i != at_) {
             Path& p = paths_[i];
             p.lost_ns = std::max(0.0, p.lost_ns + here - cost_ns(i, bytes, alone));
-            ask = ask || p.lost_ns >= static_cast<double>(worth_.count());
+            ask = ask || p.lost_ns >= worth;
         }
     }
     return ask;
@@ -60,7 +61,7 @@ bool LaneChoice::message(std::uint64_t bytes, bool alone) noexcept
 unsigned LaneChoice::wanted(TimePoint now) noexcept
 {
     unsigned best = at_;
-    auto most = static_cast<double>(worth_.count());
+    double most = worth_ns();
     for (unsigned i = 0; i < count_; ++i) {
         Path& p = paths_[i];
         if (now < p.due) {

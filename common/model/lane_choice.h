@@ -23,7 +23,8 @@ namespace linnet::model {
 class LaneChoice {
 public:
     struct Config {
-        Nanos worth{std::chrono::milliseconds{1}};        // time lost that a move is worth
+        Nanos worth{std::chrono::milliseconds{1}};        // time lost that a move is worth, and so many questions that wait for cores:
+        double worth_asks{16};
         Nanos worth_max{std::chrono::milliseconds{64}};   // it doubles with each move that comes
         Nanos soon{std::chrono::milliseconds{200}};       // so soon after another, up to here; a later one sets it back
         Nanos retry_first{std::chrono::seconds{10}};      // until a path that failed is tried again; doubles
@@ -82,6 +83,8 @@ private:
         return path.expected.at(size) + (size > path.frame_bytes ? path.more_frames_ns : 0);
     }
 
+    // Time lost that a move is worth now. Where ranks share cores each step of it waits for several of them to have one, and so do the messages meanwhile.
+    [[nodiscard]] double worth_ns() const noexcept { return static_cast<double>(worth_.count()) + config_.worth_asks * asking_waits_ns_; }
     [[nodiscard]] std::uint64_t next_random() noexcept;
 
     const Config config_;

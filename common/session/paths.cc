@@ -4,6 +4,8 @@
 #include "session/paths.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -20,6 +22,8 @@ constexpr Nanos kSendsToo = std::chrono::seconds{1};
 constexpr double kNoLength = 1e15;
 // After so many messages it is asked again what the transports expect.
 constexpr unsigned kExpectAgain = 64;
+// Of the wait for a core that was given away: more than a switch to nobody and back.
+constexpr Nanos kCoresAreShared = std::chrono::microseconds{10};
 
 // Of a question: the peer must have a core to answer, and we need ours again to hear it. As many ranks to a core as here are presumed there.
 double waits_for_cores_ns(const SessionLayer::Config& config) noexcept
@@ -33,10 +37,16 @@ const model::Line* profile_of(const SessionLayer::Config& config, const Port& po
     return it != config.expected.end() ? &it->second : nullptr;
 }
 
+// Who waits for a core that it gave away gave it to another rank, which uses it meanwhile: of a latency only the work counts then.
+double latency_share(const SessionLayer::Config& config, const Port& port) noexcept
+{
+    return config.core_wait() >= kCoresAreShared ? port.caps().busy : 1;
+}
+
 // The line of a profile was laid through what longer messages take, too.
 double more_frames_ns(const SessionLayer::Config& config, const Port& port) noexcept
 {
-    return profile_of(config, port) != nullptr ? 0 : static_cast<double>(port.caps().more_frames.count());
+    return profile_of(config, port) != nullptr ? 0 : latency_share(config, port) * static_cast<double>(port.caps().more_frames.count());
 }
 }   // namespace
 
@@ -44,12 +54,14 @@ double more_frames_ns(const SessionLayer::Config& config, const Port& port) noex
 
 model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
+    const double share = latency_share(config_, port);
     const model::Line* const known = profile_of(config_, port);
     if (known != nullptr) {
-        return *known;
+        return model::Line{share * known->fixed_ns, known->per_byte_ns};
     }
     const auto dearer = static_cast<double>(std::max(config_.call_cost - kUsualCall, Nanos{0}).count());
-    return model::Line{static_cast<double>(port.caps().latency.count()) + port.caps().calls * dearer, port.transport().ns_per_byte()};
+    const double latency = static_cast<double>(port.caps().latency.count()) + port.caps().calls * dearer;
+    return model::Line{share * latency, port.transport().ns_per_byte()};
 }
 
 model::Line SessionLayer::expected_of(const Session& s, const Port& port) const noexcept
@@ -241,6 +253,7 @@ void SessionLayer::expect_lanes(Session& s) noexcept
         rate = &s.paths_->losses.rate;
     }
     s.lane_choice_.store(p.ours || p.led_away || rate->share(now) > 0, std::memory_order_relaxed);
+    if (std::getenv("LDBG") && random() % 64 == 0) fprintf(stderr, "CW %g\n", waits_for_cores_ns(config_) / 2000);
     p.choice.asking_waits(waits_for_cores_ns(config_));
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
         const auto lost_ns = static_cast<double>(p.ports[i]->caps().lost_frame.count());

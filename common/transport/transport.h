@@ -54,6 +54,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     Nanos lost_frame{0};          // prior: what a frame that the network loses costs those behind it
     Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
     double calls{0};              // prior: the latency is longer by so many times what a system call takes above kUsualCall
+    double busy{1};               // prior: the share of the latency in which a processor works, as against waits: what counts where ranks share cores
 };
 inline constexpr Nanos kUsualCall{200};
 

@@ -152,6 +152,8 @@ public:
     }
     // Likewise, system calls for a short message.
     void needs_calls(double calls) { caps_.calls = calls; }
+    // Likewise, the share of the latency that is work.
+    void works_for(double share) { caps_.busy = share; }
     // Likewise, and losses() is asked what a frame holds.
     void more_frames_take(Nanos more)
     {

@@ -47,6 +47,7 @@ constexpr TransportCaps kCaps{
     // A receiver answers beyond one segment at once (RFC 9293, 3.8.6.3), and who reads the socket waits until that is on its way.
     .more_frames = Nanos{3500},
     .calls = 5,   // as those of udp, and of its acknowledgements
+    .busy = 0.55,
 };
 
 }   // namespace

@@ -197,6 +197,21 @@ TEST_F(DearCallsTest, LaneLeavesWhereBothNeedAsMany)
     EXPECT_TRUE(lane_on_second());
 }
 
+TEST_F(DearCallsTest, LaneGoesWhereItsMessagesAreLessWorkWhenRanksShareCores)
+{
+    for (auto& t : second) {
+        t->expect(2400ns, 1);   // of the first, 2000
+        t->works_for(0.5);
+    }
+    pingpong(8, 8000);
+    EXPECT_FALSE(lane_on_second());
+    core_wait = 20us;
+    pingpong(8, 800);
+    EXPECT_FALSE(lane_on_second()) << "a move waits for cores, too";
+    pingpong(8, 7200);
+    EXPECT_TRUE(lane_on_second());
+}
+
 TEST_F(LanesTest, NothingIsLostOrDoubledInTheMidstOfAStream)
 {
     world.net.faults.delay_max = 300us;
