@@ -222,8 +222,8 @@ public:
     };
     enum class Step : std::uint8_t { kPoll, kYield, kSleep };
     // Yields of a contended thread before it sleeps: a partner on the same core that is about to answer gets its chance to, for less
-    // than a sleep costs.
-    static constexpr unsigned kYieldsWhenContended = 8;
+    // than a sleep costs; and who sleeps is woken where its waker runs, so that ranks heap up on one core.
+    static constexpr unsigned kYieldsWhenContended = 32;
 
     Spin() noexcept = default;
     explicit Spin(const Budget& budget) noexcept : budget_{budget} {}

@@ -38,15 +38,15 @@ const model::Line* profile_of(const SessionLayer::Config& config, const Port& po
 }
 
 // Who waits for a core that it gave away gave it to another rank, which uses it meanwhile: of a latency only the work counts then.
-double latency_share(const SessionLayer::Config& config, const Port& port) noexcept
+bool cores_are_shared(const SessionLayer::Config& config) noexcept
 {
-    return config.core_wait() >= kCoresAreShared ? port.caps().busy : 1;
+    return config.core_wait() >= kCoresAreShared;
 }
 
 // The line of a profile was laid through what longer messages take, too.
 double more_frames_ns(const SessionLayer::Config& config, const Port& port) noexcept
 {
-    return profile_of(config, port) != nullptr ? 0 : latency_share(config, port) * static_cast<double>(port.caps().more_frames.count());
+    return profile_of(config, port) != nullptr || cores_are_shared(config) ? 0 : static_cast<double>(port.caps().more_frames.count());
 }
 }   // namespace
 
@@ -54,7 +54,7 @@ double more_frames_ns(const SessionLayer::Config& config, const Port& port) noex
 
 model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
-    const double share = latency_share(config_, port);
+    const double share = cores_are_shared(config_) ? port.caps().busy : 1;
     const model::Line* const known = profile_of(config_, port);
     if (known != nullptr) {
         return model::Line{share * known->fixed_ns, known->per_byte_ns};
