@@ -4,8 +4,6 @@
 #include "session/paths.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -253,7 +251,6 @@ void SessionLayer::expect_lanes(Session& s) noexcept
         rate = &s.paths_->losses.rate;
     }
     s.lane_choice_.store(p.ours || p.led_away || rate->share(now) > 0, std::memory_order_relaxed);
-    if (std::getenv("LDBG") && random() % 64 == 0) fprintf(stderr, "CW %g\n", waits_for_cores_ns(config_) / 2000);
     p.choice.asking_waits(waits_for_cores_ns(config_));
     for (unsigned i = 0; i < p.choice.paths(); ++i) {
         const auto lost_ns = static_cast<double>(p.ports[i]->caps().lost_frame.count());
