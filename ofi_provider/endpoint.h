@@ -159,6 +159,8 @@ private:
 
     // transmit.cc
     SendOperation* new_send() noexcept;
+    bool sent_at_once(const SendCall& call, const linnet_send_t& send) noexcept;
+    void report_send(void* context, std::uint64_t kind, linnet_status_t status) noexcept;
     template <class What>
     ssize_t post(SendOperation& op, const What& what, bool fenced) noexcept;
     [[nodiscard]] linnet_status_t start(SendOperation& op, const Posting& what) noexcept;
@@ -173,7 +175,9 @@ private:
     static void on_remote(void* arg, const linnet_remote_t* what) noexcept;
 
     // receive.cc
-    ssize_t post(RecvOperation& op, const Bytes& bytes) noexcept;
+    RecvOperation* new_receive() noexcept;
+    void give_back(RecvOperation& op) noexcept;
+    linnet_status_t post(RecvOperation& op, const Bytes& bytes) noexcept;
     linnet_status_t start(RecvOperation& op, const Bytes& bytes) noexcept;
     ssize_t started(RecvOperation& op, linnet_status_t status) noexcept;
     void end_receive(RecvOperation& op) noexcept;
@@ -183,7 +187,7 @@ private:
     [[nodiscard]] bool must_wait(const RecvOperation& op) const noexcept;
     [[nodiscard]] bool blocked(const RecvOperation& op) const noexcept;
     void hold(RecvOperation& op, const Bytes& bytes) noexcept;
-    ssize_t post_multi(RecvOperation& op) noexcept;
+    void post_multi(RecvOperation& op) noexcept;
     void use_multi(RecvOperation& op) noexcept;
     linnet_status_t run_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void end_multi(RecvOperation& op) noexcept;
@@ -239,10 +243,10 @@ private:
 
     OperationPool<SendOperation> sends_;
     Fence fence_{*this};
-    OperationPool<RecvOperation> receives_;
 
     Lock posted_lock_;
-    RecvOperation* posted_{nullptr};           // these are guarded by it: the oldest of a ring of posted receives
+    OperationStore<RecvOperation> receives_;   // these are guarded by it
+    RecvOperation* posted_{nullptr};           // the oldest of a ring of posted receives
     RecvOperation* multis_{nullptr};           // multi-receive buffers in use
     RecvOperation* held_{nullptr};             // receives behind them: the oldest of a ring
     std::mutex claims_lock_;

@@ -57,11 +57,10 @@ void Endpoint::leave_multis(const RecvOperation& op) noexcept
     }
 }
 
-ssize_t Endpoint::post_multi(RecvOperation& op) noexcept
+void Endpoint::post_multi(RecvOperation& op) noexcept
 {
     use_multi(op);
     start_held();
-    return FI_SUCCESS;
 }
 
 void Endpoint::use_multi(RecvOperation& op) noexcept
@@ -129,6 +128,7 @@ void Endpoint::start_held() noexcept
             if (status != LINNET_IN_PROGRESS) {
                 op.request.result.status = status;
                 end_receive(op);
+                receives_.release(op);
             }
             at = after;
         }

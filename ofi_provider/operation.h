@@ -163,12 +163,12 @@ inline void unlink(RecvOperation*& ring, RecvOperation& op) noexcept
 // Null behind the last.
 [[nodiscard]] inline RecvOperation* next_in(const RecvOperation* ring, const RecvOperation& op) noexcept { return op.next == ring ? nullptr : op.next; }
 
+// Under the lock of whoever has it, but for in_use().
 template <class T>
-class OperationPool {
+class OperationStore {
 public:
     T* acquire() noexcept
     {
-        const std::lock_guard guard{lock_};
         if (free_ == nullptr && !grow()) {
             return nullptr;
         }
@@ -179,7 +179,6 @@ public:
     }
     void release(T& t) noexcept
     {
-        const std::lock_guard guard{lock_};
         t.next = free_;
         free_ = &t;
         in_use_.store(in_use_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
@@ -202,10 +201,30 @@ private:
         }
         return true;
     }
-    Lock lock_;
-    T* free_{nullptr};                          // guarded by lock_, as is the next
+    T* free_{nullptr};
     std::vector<std::unique_ptr<T[]>> chunks_;
-    std::atomic<std::size_t> in_use_{0};        // written under lock_
+    std::atomic<std::size_t> in_use_{0};   // written under the lock
+};
+
+// With a lock of its own.
+template <class T>
+class OperationPool {
+public:
+    T* acquire() noexcept
+    {
+        const std::lock_guard guard{lock_};
+        return store_.acquire();
+    }
+    void release(T& t) noexcept
+    {
+        const std::lock_guard guard{lock_};
+        store_.release(t);
+    }
+    [[nodiscard]] std::size_t in_use() const noexcept { return store_.in_use(); }
+
+private:
+    Lock lock_;
+    OperationStore<T> store_;
 };
 
 // A table that grows and is read without a lock: entries of chunks that never move.

@@ -10,7 +10,7 @@ namespace linnet::ofi {
 // A message that nobody wants, out of matching already.
 void Endpoint::drop(linnet_message_t* message) noexcept
 {
-    RecvOperation* const op = receives_.acquire();
+    RecvOperation* const op = new_receive();
     if (op == nullptr) {
         return;   // it stays until the context closes
     }
@@ -18,11 +18,11 @@ void Endpoint::drop(linnet_message_t* message) noexcept
     linnet_recv_t r{};
     r.done = [](linnet_request_t*, void* arg) noexcept {
         auto& gone = *static_cast<RecvOperation*>(arg);
-        gone.endpoint->receives_.release(gone);
+        gone.endpoint->give_back(gone);
     };
     r.done_arg = op;
     if (linnet_message_recv(source_.context(), message, &r, &op->request) != LINNET_IN_PROGRESS) {
-        receives_.release(*op);
+        give_back(*op);
     }
 }
 
@@ -93,7 +93,7 @@ int Endpoint::claim(void* context, const linnet_match_t& match, linnet_status_t&
 
 ssize_t Endpoint::receive_claimed(const RecvCall& call) noexcept
 {
-    RecvOperation* const op = receives_.acquire();   // before the claim is given up: to keep it again may take memory
+    RecvOperation* const op = new_receive();   // before the claim is given up: to keep it again may take memory
     if (op == nullptr) {
         return -FI_EAGAIN;
     }
@@ -102,7 +102,7 @@ ssize_t Endpoint::receive_claimed(const RecvCall& call) noexcept
         const std::lock_guard guard{claims_lock_};
         const auto at = claims_.find(call.context);
         if (at == claims_.end()) {
-            receives_.release(*op);
+            give_back(*op);
             return -FI_EINVAL;
         }
         claim = at->second;

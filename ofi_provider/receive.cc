@@ -42,50 +42,64 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
     if (discards) {   // of what?
         return -FI_EINVAL;
     }
-    RecvOperation* const op = receives_.acquire();
-    if (op == nullptr) {
-        return -FI_EAGAIN;
-    }
-    op->endpoint = this;
-    op->context = call.context;
-    op->kind = call.kind;
-    op->reports_success = !rx_selective_ || (call.flags & FI_COMPLETION) != 0;
-    op->peer = peer;
-    op->tag = call.tag;
-    op->ignore = call.ignore;
-    op->room = call.bytes.total();
-    op->discards = false;
-    op->multi = call.kind == FI_MSG && (call.flags & FI_MULTI_RECV) != 0;
-    op->used = 0;
-    op->least = least_multi_recv_.load(std::memory_order_relaxed);
-    if (op->multi && call.bytes.count != 1) {
-        receives_.release(*op);
+    const bool multi = call.kind == FI_MSG && (call.flags & FI_MULTI_RECV) != 0;
+    if (multi && call.bytes.count != 1) {
         return -FI_EINVAL;
     }
-    return post(*op, call.bytes);
+    RecvOperation* op = nullptr;
+    linnet_status_t status = LINNET_IN_PROGRESS;
+    {   // until the request is known to be posted: fi_cancel() before that would find half of it
+        const std::lock_guard guard{posted_lock_};
+        op = receives_.acquire();
+        if (op == nullptr) {
+            return -FI_EAGAIN;
+        }
+        op->endpoint = this;
+        op->context = call.context;
+        op->kind = call.kind;
+        op->reports_success = !rx_selective_ || (call.flags & FI_COMPLETION) != 0;
+        op->peer = peer;
+        op->tag = call.tag;
+        op->ignore = call.ignore;
+        op->room = call.bytes.total();
+        op->discards = false;
+        op->multi = multi;
+        op->used = 0;
+        op->least = least_multi_recv_.load(std::memory_order_relaxed);
+        status = post(*op, call.bytes);
+    }
+    return started(*op, status);
+}
+
+RecvOperation* Endpoint::new_receive() noexcept
+{
+    const std::lock_guard guard{posted_lock_};
+    return receives_.acquire();
+}
+
+void Endpoint::give_back(RecvOperation& op) noexcept
+{
+    const std::lock_guard guard{posted_lock_};
+    receives_.release(op);
 }
 
 // ---- the ring of posted receives, by which fi_cancel() finds them; under posted_lock_ ----
 
-// The lock is held from before the core knows the request until it is known to be posted: fi_cancel() in between would find half of it.
-ssize_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
+// In progress: it is not the caller's any more.
+linnet_status_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
 {
-    linnet_status_t status = LINNET_IN_PROGRESS;
-    {
-        const std::lock_guard guard{posted_lock_};
-        if (op.multi || multis_ != nullptr) {
-            if (must_wait(op)) {
-                hold(op, bytes);
-                return FI_SUCCESS;
-            }
-            if (op.multi) {
-                op.iov[0] = bytes.iov[0];
-                return post_multi(op);
-            }
+    if (op.multi || multis_ != nullptr) {
+        if (must_wait(op)) {
+            hold(op, bytes);
+            return LINNET_IN_PROGRESS;
         }
-        status = start(op, bytes);
+        if (op.multi) {
+            op.iov[0] = bytes.iov[0];
+            post_multi(op);
+            return LINNET_IN_PROGRESS;
+        }
     }
-    return started(op, status);
+    return start(op, bytes);
 }
 
 linnet_status_t Endpoint::start(RecvOperation& op, const Bytes& bytes) noexcept
@@ -112,11 +126,12 @@ ssize_t Endpoint::started(RecvOperation& op, linnet_status_t status) noexcept
         return FI_SUCCESS;
     }
     if (refused(status) || status == LINNET_ERR_INVALID) {
-        receives_.release(op);
+        give_back(op);
         return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
     }
     op.request.result.status = status;
     end_receive(op);
+    give_back(op);
     return FI_SUCCESS;
 }
 
@@ -128,14 +143,12 @@ void Endpoint::on_received(linnet_request_t*, void* arg) noexcept
         e.end_multi(op);
         return;
     }
-    {
-        const std::lock_guard guard{e.posted_lock_};
-        unlink(e.posted_, op);
-    }
-    e.end_receive(op);
+    e.end_receive(op);   // fi_cancel() finds it until it is out of the ring, but then the core says that it is too late
+    const std::lock_guard guard{e.posted_lock_};
+    unlink(e.posted_, op);
+    e.receives_.release(op);
 }
 
-// It is in no list any more.
 void Endpoint::end_receive(RecvOperation& op) noexcept
 {
     linnet_result_t result = op.request.result;
@@ -144,7 +157,6 @@ void Endpoint::end_receive(RecvOperation& op) noexcept
         result.length = 0;
     }
     report_receive(op, result, 0);
-    receives_.release(op);
 }
 
 void Endpoint::report_receive(const RecvOperation& op, const linnet_result_t& result, std::uint64_t more_flags) noexcept
@@ -220,7 +232,7 @@ ssize_t Endpoint::cancel(void* context) noexcept
     linnet_result_t canceled{};
     canceled.status = LINNET_ERR_CANCELED;
     report_receive(*found, canceled, found->multi ? FI_MULTI_RECV : 0);
-    receives_.release(*found);
+    give_back(*found);
     return FI_SUCCESS;
 }
 

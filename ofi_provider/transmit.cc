@@ -38,6 +38,19 @@ SendOperation* Endpoint::new_send() noexcept
     return op;
 }
 
+// A short message to a process so near that it is complete now: it needs no operation.
+bool Endpoint::sent_at_once(const SendCall& call, const linnet_send_t& send) noexcept
+{
+    if (fence_.holds() || linnet_tag_send(source_.context(), &send, nullptr) != LINNET_OK) {
+        return false;
+    }
+    if (!call.silent && (!tx_selective_ || (call.flags & FI_COMPLETION) != 0)) {
+        report_send(call.context, call.kind | FI_SEND, LINNET_OK);
+    }
+    count(kCountSend, true);
+    return true;
+}
+
 ssize_t Endpoint::send(const SendCall& call) noexcept
 {
     const Settles after{source_};
@@ -53,6 +66,19 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     if (copied && length > kInjectMax) {
         return -FI_EMSGSIZE;
     }
+    linnet_send_t s{};
+    s.peer = peer;
+    s.space = call.kind == FI_TAGGED ? kTaggedSpace : kMessageSpace;
+    s.match_bits = call.tag;
+    s.immediate = call.data;
+    s.flags = send_flags(call, copied);
+    if (call.bytes.count == 1) {
+        s.data.base = call.bytes.iov[0].iov_base;
+        s.data.length = length;
+        if (sent_at_once(call, s)) {
+            return FI_SUCCESS;
+        }
+    }
     // Who has read the completions of all sends before this one will read this one's before the next, that is, wait for it: a copy is sooner than the peer's
     // acknowledgement. Who starts several and then waits for all of them is not kept by copying. Of a long one nothing is copied, and it may well have been
     // sent to compute meanwhile.
@@ -66,11 +92,6 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
     op->kind = call.kind | FI_SEND;
     op->counted = kCountSend;
     op->reports_success = !call.silent && (!tx_selective_ || (call.flags & FI_COMPLETION) != 0);
-    linnet_send_t s{};
-    s.peer = peer;
-    s.space = call.kind == FI_TAGGED ? kTaggedSpace : kMessageSpace;
-    s.match_bits = call.tag;
-    s.immediate = call.data;
     s.flags = send_flags(call, copied || (is_waited_for && op->reports_success));
     s.done = on_sent;
     s.done_arg = op;
@@ -141,17 +162,24 @@ void Endpoint::on_sent(linnet_request_t*, void* arg) noexcept
     op.endpoint->end_send(op, op.request.result.status);
 }
 
+void Endpoint::report_send(void* context, std::uint64_t kind, linnet_status_t status) noexcept
+{
+    if (tx_cq_ != nullptr) {
+        tx_cq_->push([&](CqEntry& e) {
+            e.told.op_context = context;
+            e.told.flags = kind;
+            e.error = status == LINNET_OK ? 0 : fi_errno_of(status);
+            e.provider_error = status == LINNET_OK ? 0 : static_cast<int>(status);
+        });
+    }
+}
+
 // An operation that failed is reported, whether or not its success would have been.
 void Endpoint::end_send(SendOperation& op, linnet_status_t status) noexcept
 {
     const bool success = status == LINNET_OK;
-    if (tx_cq_ != nullptr && (op.reports_success || !success)) {
-        tx_cq_->push([&](CqEntry& e) {
-            e.told.op_context = op.context;
-            e.told.flags = op.kind;
-            e.error = success ? 0 : fi_errno_of(status);
-            e.provider_error = success ? 0 : static_cast<int>(status);
-        });
+    if (op.reports_success || !success) {
+        report_send(op.context, op.kind, status);
     }
     const CounterSlot counted = op.counted;
     sends_.release(op);

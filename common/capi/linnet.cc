@@ -55,12 +55,11 @@ proto::SendArgs send_args(const linnet_send_t& send) noexcept
 }
 
 // What most messages are: short, and to a process so near that they go at once. False: nothing happened. Nothing here throws.
-bool send_short(linnet_context_t* ctx, const linnet_send_t& send, linnet_request_t* request) noexcept
+bool send_short(linnet_context_t* ctx, const linnet_send_t& send) noexcept
 {
     constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
     const linnet_data_t& d = send.data;
-    if (ctx == nullptr || d.length > proto::kShortMax || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !aligned(request) ||
-        !ctx->core->alive()) {
+    if (ctx == nullptr || d.length > proto::kShortMax || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !ctx->core->alive()) {
         return false;
     }
     core::Context& c = *ctx->core;
@@ -268,7 +267,10 @@ linnet_status_t linnet_peer_declare_dead(linnet_context_t* ctx, linnet_peer_t pe
 
 linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send, linnet_request_t* request) noexcept
 {
-    if (send_short(ctx, *send, request)) [[likely]] {
+    if (request == nullptr && ctx != nullptr) {
+        return send_short(ctx, *send) ? LINNET_OK : LINNET_ERR_AGAIN;
+    }
+    if (aligned(request) && send_short(ctx, *send)) [[likely]] {
         request->result = {LINNET_OK, LINNET_PEER_UNKNOWN, 0, 0, send->data.length, 0, {}};
         return LINNET_OK;
     }

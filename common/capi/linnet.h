@@ -234,7 +234,7 @@ typedef struct linnet_send {
 } linnet_send_t;
 
 /* Start sending one message. Never waits; at most one system call for a short message. Without LINNET_SEND_SYNC, completion means
- * that the data may be reused, not that it has arrived.
+ * that the data may be reused, not that it has arrived. `request` may be NULL: then either it is complete, or LINNET_ERR_AGAIN and nothing happened.
  * @retval LINNET_OK               complete; `done` will not run
  * @retval LINNET_IN_PROGRESS      accepted; `done` will run
  * @retval LINNET_ERR_NO_RESOURCE  nothing happened; retry after linnet_progress()

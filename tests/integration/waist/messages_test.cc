@@ -67,6 +67,44 @@ INSTANTIATE_TEST_SUITE_P(Modes, EverySize,
                                            Case{true, LINNET_SEND_ACKED}, Case{false, LINNET_SEND_ACKED | LINNET_SEND_IMMEDIATE},
                                            Case{true, LINNET_SEND_IMMEDIATE}));
 
+// It is complete, or nothing happened: to a process on the same host once the two have met, never over a network nor if the completion tells of the peer.
+TEST(SendWithoutARequest, IsCompleteOrHasNotHappened)
+{
+    Pair p;
+    linnet_send_t s{};
+    s.peer = p.to_b;
+    s.space = 1;
+    s.match_bits = 7;
+    const auto out = pattern(100);
+    std::vector<unsigned char> in(out.size());
+    const auto exchange = [&](linnet_status_t started) {
+        Op send;
+        Op recv;
+        ASSERT_EQ(p.b.recv(recv, p.to_a, 7, contiguous(in.data(), in.size())), LINNET_IN_PROGRESS);
+        if (started != LINNET_OK) {
+            ASSERT_GE(p.a.send(send, p.to_b, 7, contiguous(out.data(), out.size())), 0);
+        }
+        ASSERT_TRUE(p.until([&] { return recv.complete() && (started == LINNET_OK || send.complete()); }));
+        EXPECT_EQ(recv.length(), out.size()) << "the first one was sent after all";
+    };
+    EXPECT_EQ(linnet_tag_send(p.a.context(), &s, nullptr), LINNET_ERR_AGAIN) << "they have not met";
+    exchange(LINNET_ERR_AGAIN);
+    for (const std::uint32_t flags : {LINNET_SEND_SYNC, LINNET_SEND_ACKED, LINNET_SEND_FENCE}) {
+        s.flags = flags;
+        EXPECT_EQ(linnet_tag_send(p.a.context(), &s, nullptr), LINNET_ERR_AGAIN);
+    }
+    exchange(LINNET_ERR_AGAIN);
+    s.flags = 0;
+    s.data = contiguous(out.data(), out.size());
+    const linnet_status_t status = linnet_tag_send(p.a.context(), &s, nullptr);
+#ifdef LINNET_WAIST_SHARED
+    EXPECT_EQ(status, LINNET_OK);
+#else
+    EXPECT_EQ(status, LINNET_ERR_AGAIN);
+#endif
+    exchange(status);
+}
+
 TEST(AckedSend, CompletesWithoutAReceiveButNotBeforeThePeerHasIt)
 {
     Pair p;
