@@ -65,6 +65,8 @@ public:
         bool again;
     };
     [[nodiscard]] bool can_send(std::uint32_t limit) const noexcept { return lost_ != 0 || (send_next_ != next_ && before(send_next_, limit)); }
+    // pick() would take a new one, and more may follow it.
+    [[nodiscard]] bool in_row(std::uint32_t limit) const noexcept { return lost_ == 0 && send_next_ != next_ && before(send_next_ + 1, limit); }
     // The next frame to send: a lost one, else a new one. Only when can_send().
     [[nodiscard]] Picked pick(Stamp now) noexcept;
     // The network did not take it.
@@ -134,6 +136,11 @@ public:
     // The next bytes in order that were kept, or empty. They stay until release(), which comes first.
     [[nodiscard]] bool pop(FramePool& pool, std::span<const std::byte>& bytes, FramePool::Index& buffer) noexcept;
     [[nodiscard]] bool ready() const noexcept { return (bits_ & 1) != 0; }
+    // Nothing is kept: all that came has been delivered, up to next().
+    [[nodiscard]] bool in_order() const noexcept { return bits_ == 0; }
+    [[nodiscard]] std::uint32_t next() const noexcept { return next_; }
+    // arrive() of that number, when in_order(), with kDeliver.
+    void next_arrived() noexcept { ++next_; }
 
     // One more than the highest that came.
     [[nodiscard]] std::uint32_t top() const noexcept { return next_ + static_cast<std::uint32_t>(std::bit_width(bits_)); }

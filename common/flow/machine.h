@@ -182,9 +182,11 @@ public:
     // ---- receiving ----
     // `payload`: where that of a block lies, as_expected(), if not in the frame.
     [[nodiscard]] Received receive(std::span<const std::byte> frame, TimePoint now, const std::byte* payload = nullptr) noexcept;
-    // Right after a receive() of a block that was put in its place: is `frame`, which arrived with it, its successor, with a head that says nothing new? Then
-    // it is taken, at a fraction of the price. False: ask receive(). All frames of the row must still be in memory; end_row() follows the last.
+    // Right after a receive() of a block that was put in its place, or of a lane frame with nothing kept behind it: is `frame`, which arrived with it, its
+    // successor, with a head that says nothing new? Then it is taken, at a fraction of the price; of a lane lane_bytes() are to be handed on. False: ask
+    // receive(). All frames of the row must still be in memory; end_row() follows the last.
     [[nodiscard]] bool receive_next(std::span<const std::byte> frame, const std::byte* payload = nullptr) noexcept;
+    [[nodiscard]] static std::span<const std::byte> lane_bytes(std::span<const std::byte> frame) noexcept;
     void end_row(TimePoint now) noexcept;
     // More of the lane, kept since it came too early. Valid until the next receive() or more_lane().
     [[nodiscard]] bool more_lane(ConnectionId id, std::span<const std::byte>& bytes) noexcept;
@@ -273,6 +275,7 @@ private:
                                                  std::span<const std::byte> payload) noexcept;
     void data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept;
     [[nodiscard]] std::size_t next_blocks(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept;
+    [[nodiscard]] std::size_t next_lane_frames(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept;
     void pull_frame(Connection& c, TrainRx& t, unsigned places, TimePoint now, TxFrame& f) noexcept;
 
     // ---- receiving (receive.cc) ----
@@ -292,6 +295,8 @@ private:
     };
     void place(Connection& c, TrainRx& t, const Block& block, TimePoint now) noexcept;
     void begin_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept;
+    void begin_lane_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept;
+    [[nodiscard]] bool receive_next_of_lane(std::span<const std::byte> frame) noexcept;
     void data_arrived(Connection& c, bool at_once, TimePoint now) noexcept;
     void watch_arrivals(std::uint32_t count, std::uint32_t missing) noexcept;
     void count_arrived(Connection& c) noexcept { c.line.arrived(pool_, c.bulk->rx.seen(), c.bulk->rx.lost()); }
@@ -318,7 +323,7 @@ private:
     Block pending_;                                 // waits for land()
     struct Row {
         Connection* connection{nullptr};      // null: there is none
-        TrainRx* train{nullptr};
+        TrainRx* train{nullptr};              // null: it is a lane's
         std::span<const std::byte> heads;     // of the frame that began it
         std::size_t payload_bytes{0};
         std::uint32_t left{0};                // that may still join it

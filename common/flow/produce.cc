@@ -97,9 +97,9 @@ std::size_t Machine::produce_data(Connection& c, TimePoint now, std::span<TxFram
     const std::size_t most = std::min<std::size_t>(out.size(), config_.quantum);
     while (n < most && can_send_data(c)) {
         data_frame(c, now, out[n++]);
-        if (c.bulk != nullptr) {
-            n += next_blocks(c, out[n - 1], out.subspan(n, most - n));
-        }
+        const TxFrame& first = out[n - 1];
+        const std::span<TxFrame> rest = out.subspan(n, most - n);
+        n += c.bulk != nullptr ? next_blocks(c, first, rest) : next_lane_frames(c, first, rest);
     }
     if (can_send_data(c)) {
         data_.push_back(c);

@@ -133,7 +133,12 @@ Received Machine::receive(std::span<const std::byte> frame, TimePoint now, const
     r.connection = c->id;
     take_head(*c, h, now);
     switch (h.kind) {
-        case wire::FrameKind::kLane: receive_lane(*c, h, body, now, r); break;
+        case wire::FrameKind::kLane:
+            receive_lane(*c, h, body, now, r);
+            if (!r.lane.empty()) {
+                begin_lane_row(*c, h, frame);
+            }
+            break;
         case wire::FrameKind::kBlock:
             receive_block(*c, h, body, payload, now, r);
             begin_row(*c, h, frame);

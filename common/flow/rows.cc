@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Machine: rows of blocks. What is made in one call has one head, but for the number of the block: it is built and checked once for all of them.
+// Machine: rows of frames. What is made in one call has one head, but for the number of the block, or of the lane frame and its length: it is built and
+// checked once for all of them.
 #include <cstring>
 
 #include "flow/machine.h"
@@ -13,6 +14,23 @@ constexpr std::size_t kHeads = sizeof(wire::FrameHead) + sizeof(wire::BlockHead)
 constexpr std::size_t kIndexAt = sizeof(wire::FrameHead) + offsetof(wire::BlockHead, index);
 constexpr std::size_t kBehindIndex = kIndexAt + sizeof(wire::BlockHead::index);
 static_assert(kIndexAt == sizeof(wire::FrameHead), "what must be equal in front of the index is the frame's head");
+constexpr std::size_t kBytesAt = offsetof(wire::FrameHead, bytes);
+constexpr std::size_t kBehindBytes = kBytesAt + sizeof(wire::FrameHead::bytes);
+constexpr std::size_t kNumberAt = offsetof(wire::FrameHead, number);
+constexpr std::size_t kBehindNumber = kNumberAt + sizeof(wire::FrameHead::number);
+
+// Each has a sum of its own, or says something that is not of all of them.
+[[nodiscard]] bool special(const wire::FrameHead& h) noexcept
+{
+    return (h.flags.get() & (wire::frame_flag::kWantAck | wire::frame_flag::kCrc | wire::frame_flag::kMac)) != 0;
+}
+
+// But for the length and the number of a lane frame.
+[[nodiscard]] bool same_head(const std::byte* a, const std::byte* b) noexcept
+{
+    return std::memcmp(a, b, kBytesAt) == 0 && std::memcmp(a + kBehindBytes, b + kBehindBytes, kNumberAt - kBehindBytes) == 0 &&
+           std::memcmp(a + kBehindNumber, b + kBehindNumber, sizeof(wire::FrameHead) - kBehindNumber) == 0;
+}
 
 }   // namespace
 
@@ -23,9 +41,8 @@ std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<
 {
     wire::FrameHead h;
     std::memcpy(&h, first.head.data(), sizeof h);
-    const unsigned special = wire::frame_flag::kWantAck | wire::frame_flag::kCrc | wire::frame_flag::kMac;
     std::size_t n = 0;
-    if ((h.flags.get() & special) != 0) {
+    if (special(h)) {
         return n;
     }
     for (; n < out.size(); ++n) {
@@ -50,6 +67,31 @@ std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<
     return n;
 }
 
+std::size_t Machine::next_lane_frames(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept
+{
+    wire::FrameHead h;
+    std::memcpy(&h, first.head.data(), sizeof h);
+    std::size_t n = 0;
+    if (special(h)) {
+        return n;
+    }
+    for (; n < out.size() && c.lane->tx.in_row(c.limit); ++n) {
+        const LaneTx::Picked p = c.lane->tx.pick(h.stamp.get());
+        TxFrame& f = out[n];
+        f.connection = first.connection;
+        f.route = first.route;
+        f.head_bytes = first.head_bytes;
+        f.kind = first.kind;
+        f.number = p.number;
+        f.payload = p.payload;
+        h.bytes.set(static_cast<std::uint16_t>(p.payload.size()));
+        h.number.set(p.number);
+        std::memcpy(f.head.data(), &h, sizeof h);
+    }
+    stats_.frames_out += n;
+    return n;
+}
+
 // ---- receiving ----
 
 // A block has just been taken, with head `h`: may others join it?
@@ -63,6 +105,38 @@ void Machine::begin_row(Connection& c, const wire::FrameHead& h, std::span<const
     }
     row_ = {&c, t, frame.first(kHeads), t->block_bytes, c.line.open(), 0};
     row_of_ = c.id;
+}
+
+// Likewise a lane frame that is to be handed on.
+void Machine::begin_lane_row(Connection& c, const wire::FrameHead& h, std::span<const std::byte> frame) noexcept
+{
+    const LaneRx& rx = c.lane->rx;
+    if (rx.in_order() && (h.flags.get() & (wire::frame_flag::kCrc | wire::frame_flag::kMac)) == 0) {
+        row_ = {&c, nullptr, frame.first(sizeof h), 0, c.line.limit() - rx.next(), 0};
+    }
+}
+
+std::span<const std::byte> Machine::lane_bytes(std::span<const std::byte> frame) noexcept
+{
+    le16 bytes;
+    std::memcpy(&bytes, frame.data() + kBytesAt, sizeof bytes);
+    return frame.subspan(sizeof(wire::FrameHead), bytes.get());
+}
+
+bool Machine::receive_next_of_lane(std::span<const std::byte> frame) noexcept
+{
+    LaneRx& rx = row_.connection->lane->rx;
+    if (frame.size() < sizeof(wire::FrameHead) || !same_head(frame.data(), row_.heads.data())) {
+        return false;
+    }
+    wire::FrameHead h;
+    std::memcpy(&h, frame.data(), sizeof h);
+    if (h.number.get() != rx.next() || h.bytes.get() > frame.size() - sizeof h) {
+        return false;
+    }
+    rx.next_arrived();
+    ++row_.joined;
+    return true;
 }
 
 Machine::Ahead Machine::ahead() const noexcept
@@ -102,7 +176,13 @@ bool Machine::as_expected(const Ahead& ahead, std::span<const std::byte> frame, 
 
 bool Machine::receive_next(std::span<const std::byte> frame, const std::byte* payload) noexcept
 {
-    if (row_.joined == row_.left || frame.size() < kHeads + row_.payload_bytes) {
+    if (row_.joined == row_.left) {
+        return false;
+    }
+    if (row_.train == nullptr) {
+        return receive_next_of_lane(frame);
+    }
+    if (frame.size() < kHeads + row_.payload_bytes) {
         return false;
     }
     TrainRx& t = *row_.train;
@@ -127,8 +207,12 @@ void Machine::end_row(TimePoint now) noexcept
     if (row_.joined != 0) {
         Connection& c = *row_.connection;
         stats_.frames_in += row_.joined;
-        row_.train->quiet_since = now;
-        count_arrived(c);
+        if (row_.train != nullptr) {
+            row_.train->quiet_since = now;
+            count_arrived(c);
+        } else {
+            c.line.arrived(pool_, c.lane->rx.ack());
+        }
         watch_arrivals(row_.joined, 0);
         c.since_ack += row_.joined - 1;
         data_arrived(c, false, now);

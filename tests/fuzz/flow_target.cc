@@ -260,11 +260,15 @@ private:
         }
         for (std::size_t i = 0; i < batch.size();) {
             const flow::Received r = s.machine.receive(batch[i++], now_);
+            const std::size_t second = i;
             while (r.landing == nullptr && i < batch.size() && s.machine.receive_next(batch[i])) {
                 ++i;
             }
             s.machine.end_row(now_);
             take(s, r);
+            for (std::size_t next = second; next < i && !r.lane.empty(); ++next) {
+                read_lane(s, flow::Machine::lane_bytes(batch[next]));
+            }
             events(s);
         }
     }

@@ -23,34 +23,36 @@ namespace {
 // The lock is held over as many frames as need nothing of the sink.
 unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
 {
-    unsigned done = 0;
     if (std::any_of(frames.begin(), frames.end(),
                     [&ch](const RxFrame& f) { return f.payload != nullptr && !flow::Machine::as_expected(ch.ahead, f.bytes, f.payload); })) {
         port_->gather(ch.number);   // the guess was wrong for some, and where they belong others may lie
         std::for_each(frames.begin(), frames.end(), [](RxFrame& f) { f.payload = nullptr; });
     }
-    for (std::size_t i = 0; i < frames.size() && !closed_;) {
+    std::size_t i = 0;
+    while (i < frames.size() && !closed_) {
         const wire::FrameKind kind = kind_of(frames[i].bytes);
         if (about_connection(kind)) {
             kind == wire::FrameKind::kOpen ? open_frame_arrived(ch, frames[i]) : reset_arrived(ch, frames[i].bytes);
             ++i;
-            ++done;
             continue;
         }
         flow::Received r;
         Link* link = nullptr;
+        std::size_t first = i;   // of a row
         {
             Held lock{ch};
             while (i < frames.size() && !about_connection(kind_of(frames[i].bytes))) {
+                first = i;
                 r = ch.machine->receive(frames[i].bytes, now_, frames[i].payload);
                 ++i;
-                ++done;
-                if (!r.lane.empty() || r.landing != nullptr || r.drop == flow::Drop::kUnknown) {
+                if (r.landing != nullptr || r.drop == flow::Drop::kUnknown) {
                     break;
                 }
                 while (i < frames.size() && ch.machine->receive_next(frames[i].bytes, frames[i].payload)) {
                     ++i;
-                    ++done;
+                }
+                if (!r.lane.empty()) {
+                    break;
                 }
             }
             ch.machine->end_row(now_);
@@ -58,10 +60,14 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
         }
         if (r.drop == flow::Drop::kUnknown) {
             wire::FrameHead head;
-            std::memcpy(&head, frames[i - 1].bytes.data(), sizeof head);
-            answer_unknown(ch, head, port_->source(ch.number, frames[i - 1]));
+            std::memcpy(&head, frames[first].bytes.data(), sizeof head);
+            answer_unknown(ch, head, port_->source(ch.number, frames[first]));
         } else if (link != nullptr && !r.lane.empty()) {
+            const LinkId id = link->id;
             lane_arrived(ch, *link, r.lane, r.more);
+            for (std::size_t next = first + 1; next < i && link->id == id && !closed_; ++next) {
+                feed(*link, flow::Machine::lane_bytes(frames[next].bytes));
+            }
         } else if (link != nullptr && r.landing != nullptr) {
             ch.trains = true;
             const LinkId id = link->id;
@@ -71,7 +77,7 @@ unsigned FrameTransport::handle(Channel& ch, std::span<RxFrame> frames) noexcept
             }
         }
     }
-    return done;
+    return static_cast<unsigned>(i);
 }
 
 // ---- lane ----

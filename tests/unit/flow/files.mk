@@ -10,6 +10,7 @@ unit_flow_test_SOURCES = \
     unit/flow/credit_test.cc \
     unit/flow/flow_sim_test.cc \
     unit/flow/guess_test.cc \
+    unit/flow/lane_row_test.cc \
     unit/flow/loss_test.cc \
     unit/flow/machine_test.cc \
     unit/flow/sleepers_test.cc \

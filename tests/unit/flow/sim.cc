@@ -240,6 +240,11 @@ void Host::poll()
         machine.end_row(sim.now);
         in_rows += row.size();
         take(received);
+        for (const std::vector<std::byte>& next : row) {
+            if (!received.lane.empty()) {
+                take_lane(Machine::lane_bytes(next));
+            }
+        }
         if (machine.credit().lent() > machine.credit().capacity()) {
             complain("more credit lent than there is");
         }

@@ -128,7 +128,7 @@ public:
     std::uint64_t ring_drops{0};
     std::size_t blocks_due{0};           // on their way to it, or in its ring
     std::size_t blocks_most{0};
-    std::uint64_t in_rows{0};            // blocks that receive_next() took
+    std::uint64_t in_rows{0};            // frames that receive_next() took
     std::deque<std::vector<std::byte>> ring;
     std::string faults;
 
