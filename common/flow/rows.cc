@@ -25,6 +25,15 @@ constexpr std::size_t kBehindNumber = kNumberAt + sizeof(wire::FrameHead::number
     return (h.flags.get() & (wire::frame_flag::kWantAck | wire::frame_flag::kCrc | wire::frame_flag::kMac)) != 0;
 }
 
+// What is not in the head.
+void goes_like(TxFrame& f, const TxFrame& first) noexcept
+{
+    f.connection = first.connection;
+    f.route = first.route;
+    f.head_bytes = first.head_bytes;
+    f.kind = first.kind;
+}
+
 // But for the length and the number of a lane frame.
 [[nodiscard]] bool same_head(const std::byte* a, const std::byte* b) noexcept
 {
@@ -52,11 +61,8 @@ std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<
             break;
         }
         TxFrame& f = out[n];
-        f.connection = first.connection;
-        f.route = first.route;
-        f.head_bytes = first.head_bytes;
+        goes_like(f, first);
         f.index = static_cast<std::uint16_t>(t->next - 1u);
-        f.kind = first.kind;
         f.number = first.number;
         f.payload = t->block(f.index);
         std::memcpy(f.head.data(), first.head.data(), kHeads);
@@ -78,10 +84,7 @@ std::size_t Machine::next_lane_frames(Connection& c, const TxFrame& first, std::
     for (; n < out.size() && c.lane->tx.in_row(c.limit); ++n) {
         const LaneTx::Picked p = c.lane->tx.pick(h.stamp.get());
         TxFrame& f = out[n];
-        f.connection = first.connection;
-        f.route = first.route;
-        f.head_bytes = first.head_bytes;
-        f.kind = first.kind;
+        goes_like(f, first);
         f.number = p.number;
         f.payload = p.payload;
         h.bytes.set(static_cast<std::uint16_t>(p.payload.size()));

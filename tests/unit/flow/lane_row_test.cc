@@ -43,14 +43,6 @@ protected:
             frames_.back().insert(frames_.back().end(), f.payload.begin(), f.payload.end());
         }
     }
-    template <class Change>
-    static std::vector<std::byte> changed(std::vector<std::byte> frame, Change change)
-    {
-        wire::FrameHead h = head_of(frame);
-        change(h);
-        std::memcpy(frame.data(), &h, sizeof h);
-        return frame;
-    }
     Received receive(std::size_t i) { return b->machine.receive(frames_[i], sim.now); }
     bool next(const std::vector<std::byte>& frame) { return b->machine.receive_next(frame); }
 

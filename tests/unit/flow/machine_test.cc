@@ -19,14 +19,6 @@ using sim::Host;
 
 class MachineTest : public TwoHosts {
 protected:
-    template <class Change>
-    static std::vector<std::byte> changed(std::vector<std::byte> frame, Change change)
-    {
-        wire::FrameHead h = head_of(frame);
-        change(h);
-        std::memcpy(frame.data(), &h, sizeof h);
-        return frame;
-    }
     std::uint64_t drops(const Host& h, Drop why) const { return h.machine.stats().drops[static_cast<std::size_t>(why)]; }
 };
 

@@ -48,6 +48,15 @@ protected:
         std::memcpy(&h, frame.data(), std::min(frame.size(), sizeof h));
         return h;
     }
+    // The frame with another head.
+    template <class Change>
+    static std::vector<std::byte> changed(std::vector<std::byte> frame, Change change)
+    {
+        wire::FrameHead h = head_of(frame);
+        change(h);
+        std::memcpy(frame.data(), &h, sizeof h);
+        return frame;
+    }
     // A train of 30 blocks, of which the first ten arrive.
     void ten_of_thirty_blocks()
     {
