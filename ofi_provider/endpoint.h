@@ -5,7 +5,7 @@
 // What it is     One context of linnet.h with the queues, counters and address vector bound to it. An EndpointFid is what the application
 //                holds; aliases (fi_ep_alias) are further ones of the same endpoint with other default flags.
 // Owner          The application; fi_close() of the last alias ends it.
-// Threads        Any. Lock order: posted_lock_ > what linnet.h locks > nothing; completions come with no lock held.
+// Threads        Any. Lock order: claims_lock_, that of a SharedRx > posted_lock_ > what linnet.h locks; completions come with no lock held.
 // Blocking       Nothing but fi_close(), bounded by the setting finalize_timeout.
 // Failure        Errors of arguments at once; of the network as error completions, for ever the same, so that no caller retries in vain.
 #pragma once

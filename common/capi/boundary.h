@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "capi/linnet.h"
@@ -107,7 +108,9 @@ inline void to_result(linnet_result_t& to, const proto::ResultRecord& from) noex
 
 inline linnet_request_t* storage_of(proto::Request& r) noexcept { return static_cast<linnet_request_t*>(r.storage); }
 
-// A request of the core inside the host's storage. `done` is the host's; it runs from here once the core has finished.
+// A request of the core inside the host's storage. `done` is the host's; it runs from here once the core has finished. What it was can still be asked by
+// linnet_cancel() until the host uses the storage again.
+static_assert(std::is_trivially_destructible_v<proto::RecvRequest>);
 template <class R>
 R& make_request(linnet_request_t* storage, const linnet_data_t& data, linnet_done_fn done, void* arg) noexcept
 {

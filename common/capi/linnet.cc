@@ -310,7 +310,7 @@ linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) 
         if (!aligned(request)) {
             return Status::kInvalid;
         }
-        // The host calls this only before `done`, so that the request is still in its storage.
+        // The host calls this before it has used the storage again, so that the request, or what it was, is still there.
         auto* const r = std::launder(reinterpret_cast<proto::Request*>(request->opaque));   // the first base of both kinds
         const Status s = c.proto().cancel(*r);
         if (s == Status::kOk) {

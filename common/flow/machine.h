@@ -59,7 +59,7 @@ enum class Drop : std::uint8_t {
     kDuplicate,
     kBeyondCredit,
     kNoBuffer,
-    kMismatch,       // a block that contradicts its train, a pull that makes no sense
+    kMismatch,       // a block that contradicts its train, a pull that makes no sense, a lane frame of nothing
     kStale,          // about a train that is over
     kCount
 };

@@ -286,6 +286,10 @@ bool Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
 
 void Machine::receive_lane(Connection& c, const wire::FrameHead& h, std::span<const std::byte> body, TimePoint now, Received& r) noexcept
 {
+    if (body.empty()) {   // nobody makes one; and in a gap it would hide what is kept behind it
+        drop(r, Drop::kMismatch);
+        return;
+    }
     LaneRx& rx = c.lane->rx;
     const bool gap_before = rx.sack() != 0;
     const std::uint32_t top = rx.top();

@@ -210,13 +210,13 @@ void Machine::end_row(TimePoint now) noexcept
     if (row_.joined != 0) {
         Connection& c = *row_.connection;
         stats_.frames_in += row_.joined;
+        watch_arrivals(row_.joined, 0);   // while what is lent counts the row: its window is what was on the way
         if (row_.train != nullptr) {
             row_.train->quiet_since = now;
             count_arrived(c);
         } else {
             c.line.arrived(pool_, c.lane->rx.ack());
         }
-        watch_arrivals(row_.joined, 0);
         c.since_ack += row_.joined - 1;
         data_arrived(c, false, now);
     }

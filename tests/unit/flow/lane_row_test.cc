@@ -119,6 +119,21 @@ TEST_F(LaneRowTest, DoesNotBeginAtAGapNorBehindAFrameThatFillsOne)
     EXPECT_FALSE(next(frames_[5])) << "a copy begins none";
 }
 
+// In a gap it would be delivered as nothing, and what is kept behind it never.
+TEST_F(LaneRowTest, FrameOfNothingIsRefused)
+{
+    make();
+    const auto nothing = [&](std::size_t i) {
+        auto frame = changed(frames_[i], [](wire::FrameHead& h) { h.bytes.set(0); });
+        frame.resize(sizeof(wire::FrameHead));
+        return b->machine.receive(frame, sim.now);
+    };
+    EXPECT_EQ(nothing(0).drop, Drop::kMismatch);
+    EXPECT_EQ(receive(1).drop, Drop::kNone);
+    EXPECT_EQ(nothing(0).drop, Drop::kMismatch);
+    EXPECT_FALSE(receive(0).lane.empty()) << "its number is not used up";
+}
+
 TEST_F(LaneRowTest, LastFrameBeforeTheCreditEndsIsMadeAloneAndAsksForMore)
 {
     Machine::Config config;
