@@ -259,7 +259,7 @@ typedef struct linnet_recv {
  * other negative: nothing was posted */
 LINNET_API linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
 
-/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked; it ends with LINNET_ERR_CANCELED or as else.
+/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked, and it ends canceled or as it would have.
  * @retval LINNET_OK             the receive is canceled; `done` will not run
  * @retval LINNET_IN_PROGRESS    a send; `done` will run
  * @retval LINNET_ERR_NOT_FOUND  too late: it completes as it would have */

@@ -19,6 +19,13 @@ constexpr std::size_t kBehindBytes = kBytesAt + sizeof(wire::FrameHead::bytes);
 constexpr std::size_t kNumberAt = offsetof(wire::FrameHead, number);
 constexpr std::size_t kBehindNumber = kNumberAt + sizeof(wire::FrameHead::number);
 
+[[nodiscard]] wire::FrameHead head_of(const TxFrame& f) noexcept
+{
+    wire::FrameHead h;
+    std::memcpy(&h, f.head.data(), sizeof h);
+    return h;
+}
+
 // Each has a sum of its own, or says something that is not of all of them.
 [[nodiscard]] bool special(const wire::FrameHead& h) noexcept
 {
@@ -48,12 +55,10 @@ void goes_like(TxFrame& f, const TxFrame& first) noexcept
 // What follows `first` under the same head. Returns how many of `out` were filled.
 std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept
 {
-    wire::FrameHead h;
-    std::memcpy(&h, first.head.data(), sizeof h);
-    std::size_t n = 0;
-    if (special(h)) {
-        return n;
+    if (special(head_of(first))) {
+        return 0;
     }
+    std::size_t n = 0;
     for (; n < out.size(); ++n) {
         TrainTx* const t = c.bulk->tx.pick_next(first.number, c.limit);
         if (t == nullptr || t->block(t->next - 1u).size() != first.payload.size()) {
@@ -75,12 +80,11 @@ std::size_t Machine::next_blocks(Connection& c, const TxFrame& first, std::span<
 
 std::size_t Machine::next_lane_frames(Connection& c, const TxFrame& first, std::span<TxFrame> out) noexcept
 {
-    wire::FrameHead h;
-    std::memcpy(&h, first.head.data(), sizeof h);
-    std::size_t n = 0;
+    wire::FrameHead h = head_of(first);
     if (special(h)) {
-        return n;
+        return 0;
     }
+    std::size_t n = 0;
     for (; n < out.size() && c.lane->tx.in_row(c.limit); ++n) {
         const LaneTx::Picked p = c.lane->tx.pick(h.stamp.get());
         TxFrame& f = out[n];
