@@ -52,6 +52,10 @@ constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
 
+// Whoever arms the descriptor waits so often for a thread that polls, the last sixteen times by a yield. Two that begin to sleep at the same time meet here,
+// and one that is told to poll again wakes the other for it: without a wait, four threads with nothing to do kept each other busy for up to 0.2 s at a time.
+constexpr unsigned kArmTries = Backoff::kSpins + 16;
+
 }   // namespace
 
 ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
@@ -599,8 +603,15 @@ int ProgressEngine::wait_fd() const noexcept { return host_set_.valid() ? host_s
 
 bool ProgressEngine::arm_wait_fd() noexcept
 {
-    if (!started_ || stopping_.load(std::memory_order_seq_cst) || !token_.try_take()) {
+    if (!started_ || stopping_.load(std::memory_order_seq_cst)) {
         return false;
+    }
+    Backoff backoff;
+    for (unsigned tries = 0; !token_.try_take(); ++tries) {
+        if (tries == kArmTries) {
+            return false;
+        }
+        backoff.wait();
     }
     fd_armed_.store(true, std::memory_order_seq_cst);
     host_bell_.drain();

@@ -159,7 +159,7 @@ public:
     // A descriptor that polls readable when host_progress() or draining completions would do something, or a timer is due. The engine's
     // own; -1 before start().
     [[nodiscard]] int wait_fd() const noexcept;
-    // Before the host sleeps on it. True: sleep. False: call progress first.
+    // Before the host sleeps on it. True: sleep. False: call progress first. Waits some microseconds for a thread that polls.
     [[nodiscard]] bool arm_wait_fd() noexcept LINNET_EXCLUDES(token_);
 
     // ---- to look at ----
