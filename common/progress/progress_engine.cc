@@ -52,9 +52,10 @@ constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
 
-// Whoever arms the descriptor waits so often for a thread that polls, the last sixteen times by a yield. Two that begin to sleep at the same time meet here,
+// Whoever arms the descriptor waits so often for a thread that polls, the last two times by a yield. Two that begin to sleep at the same time meet here,
 // and one that is told to poll again wakes the other for it: without a wait, four threads with nothing to do kept each other busy for up to 0.2 s at a time.
-constexpr unsigned kArmTries = Backoff::kSpins + 16;
+// More yields change nothing, and on a crowded core each takes as long as the others like.
+constexpr unsigned kArmTries = Backoff::kSpins + 2;
 
 }   // namespace
 
