@@ -225,6 +225,7 @@ private:
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool may_hold(const Peer& peer, std::size_t bytes) const noexcept LINNET_REQUIRES(peer.lock);
+    [[nodiscard]] bool retains(const Peer& peer, std::size_t length) const noexcept LINNET_REQUIRES(peer.lock);
     void hold(Peer& peer, TxBlock& block) noexcept LINNET_REQUIRES(peer.lock);
     void copy_retained(TxBlock& block) noexcept;
     Status cancel_send(SendRequest& r) noexcept;

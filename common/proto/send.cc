@@ -17,6 +17,8 @@ constexpr std::size_t kCopyFirst = 2048;
 constexpr std::size_t kAlwaysEager = 4096;
 // Longer copies are worth a sleep of the sender.
 constexpr Nanos kPatience = std::chrono::milliseconds{2};
+// Where ranks take turns on a core an acknowledgement comes when the peer has had its turn, which is longer than a copy of so much takes.
+constexpr std::size_t kRetainedWhenContended = 4;
 }   // namespace
 
 Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
@@ -55,6 +57,12 @@ bool Proto::offers(Peer& peer, std::uint64_t length, bool may_leave) noexcept
     return layer_->offer(peer, length, alone);
 }
 
+// Whether a send of so much is copied and complete, and does not wait for the peer's acknowledgement.
+bool Proto::retains(const Peer& peer, std::size_t length) const noexcept
+{
+    return length <= config_.retain_limit * (engine_.contended() ? kRetainedWhenContended : 1) && !layer_->is_near(peer);
+}
+
 Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
 {
     const std::size_t length = r.data.length;
@@ -76,7 +84,7 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
         return send_eager_acked(peer, args, r, head, tag);
     }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
-        return send_eager_in_place(peer, args, r, head, tag, args.copy || (length <= config_.retain_limit && !layer_->is_near(peer)));
+        return send_eager_in_place(peer, args, r, head, tag, args.copy || retains(peer, length));
     }
     TxBlock* const b = acquire_tx(peer, sizeof head + sizeof tag + length);
     if (b == nullptr) {

@@ -186,10 +186,10 @@ class ComputingReceiver : public ::testing::TestWithParam<bool> {};
 
 TEST_P(ComputingReceiver, DoesNotThrottleItsSenderUpToTheCredit)
 {
-    constexpr std::size_t kSize = 60000;   // larger than retain_limit: a send completes when the receiver has it
+    constexpr std::size_t kSize = 60000;
     constexpr std::size_t kCount = 500;    // 30 MB
     const bool event_thread = GetParam();
-    Endpoint a{{{"eager_credit", "32m"}}};
+    Endpoint a{{{"eager_credit", "32m"}, {"retain_limit", "0"}}};   // a send completes when the receiver has it
     Endpoint b{{{"eager_credit", "32m"}, {"event_thread", event_thread ? "on" : "off"}}};
     const linnet_peer_t to_b = a.add(b);
     const linnet_peer_t to_a = b.add(a);

@@ -138,11 +138,11 @@ TEST(AckedSend, CompletesWithoutAReceiveButNotBeforeThePeerHasIt)
 // call, and there is nothing open here for which an event thread, if there is one, would be armed.
 TEST(ComputingHost, OwesNoAcknowledgementOfWhatItReceivedLast)
 {
-    constexpr std::size_t kSize = 40000;   // beyond retain_limit
+    constexpr std::size_t kSize = 40000;
     const auto out = pattern(kSize);
     std::vector<unsigned char> in(kSize);
     for (const bool unexpected : {false, true}) {
-        Endpoint a;
+        Endpoint a{{{"retain_limit", "0"}}};   // its sends wait for their acknowledgement
         Endpoint b{{{"event_thread", "off"}}};
         const linnet_peer_t to_b = a.add(b);
         const linnet_peer_t to_a = b.add(a);
@@ -159,6 +159,27 @@ TEST(ComputingHost, OwesNoAcknowledgementOfWhatItReceivedLast)
             ASSERT_TRUE(receive.complete() || drive({&a, &b}, [&] { return receive.complete(); }));
             ASSERT_TRUE(drive({&a}, [&] { return send.complete(); }, 2s)) << unexpected << ' ' << round;   // from now on b calls nothing
         }
+    }
+}
+
+// While ranks take turns on cores, as where this host is told of more ranks than it has cores, more is copied, unless it is not to be at all.
+TEST(CrowdedHost, CopiesMoreThanOneWithCoresOfItsOwn)
+{
+    constexpr std::size_t kSize = 40000;
+    const auto out = pattern(kSize);
+    std::vector<unsigned char> in(kSize);
+    for (const auto& [limit, completes] : {std::pair{"16k", true}, std::pair{"8k", false}, std::pair{"0", false}}) {
+        Endpoint a{{{"transports", "tcp"}, {"local_ranks", "4096"}, {"retain_limit", limit}}};
+        Endpoint b{{{"transports", "tcp"}}};
+        const linnet_peer_t to_b = a.add(b);
+        const linnet_peer_t to_a = b.add(a);
+        Op send;
+        Op receive;
+        ASSERT_GE(b.recv(receive, to_a, 2, contiguous(in.data(), kSize)), 0);
+        EXPECT_EQ(a.send(send, to_b, 2, contiguous(out.data(), kSize)), completes ? LINNET_OK : LINNET_IN_PROGRESS) << limit;
+        ASSERT_TRUE(drive({&a, &b}, [&] { return send.complete() && receive.complete(); })) << limit;
+        EXPECT_EQ(in, out) << limit;
+        in.assign(kSize, 0);
     }
 }
 
