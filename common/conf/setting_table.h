@@ -83,8 +83,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kEagerLimit, "eager_limit", SettingKind::kSize, "64k", 0, detail::kLanePayloadMax, nullptr,
      "Largest message that is sent without waiting for its receive; longer ones use rendezvous.", false},
     {SettingId::kRetainLimit, "retain_limit", SettingKind::kSize, "16k", 0, detail::kMi, nullptr,
-     "Largest eager message that is copied, so that its send completes at once; longer ones complete when the peer acknowledges. Four times as much "
-     "while ranks take turns on cores.", false},
+     "Largest eager message that is copied, so that its send completes at once (four times as much while ranks take turns on cores); longer ones complete "
+     "when the peer acknowledges.", false},
     {SettingId::kEagerCredit, "eager_credit", SettingKind::kSize, "1m", 64 * detail::kKi, detail::kGi, nullptr,
      "Bytes of eager messages without a matching receive that each peer may have in our memory; four times as many, up to 4m, after it had no credit "
      "for one whose receive was posted.", false},
