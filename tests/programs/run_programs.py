@@ -3,9 +3,9 @@
 # Copyright (c) 2026 the Linnet authors
 # Runs real MPI programs, unmodified from Debian's packages, over Linnet and over Open MPI's own TCP and shared memory, and judges what they say.
 """Each program verifies its own results, or is compared with a run over pml ob1 (programs.py). A *killed* case ends one rank with SIGKILL: the
-job must be over within 5 s, with a message that names the rank (over mtl ofi, or its port), and leave no process and no file of Linnet's. A *crowded* case has
-many more ranks than cores, and may not take much longer than the TCP BTL whose ranks yield. A *watched* case asks linnet-top while it runs. A program whose package
-is not there is skipped by name. Exit status: 0 all passed, 1 a case failed, 2 wrong use, 77 nothing could be run here."""
+job must be over within 5 s, with a message that names the rank, and leave no process and no file of Linnet's. A *crowded* case has many more ranks than cores, and
+may not take much longer than the TCP BTL whose ranks yield. A *watched* case asks linnet-top while it runs. A program whose package is not there is skipped by name.
+Exit status: 0 all passed, 1 a case failed, 2 wrong use, 77 nothing could be run here."""
 
 import argparse
 import dataclasses
@@ -152,47 +152,31 @@ def ranks_of(tag):
     return found
 
 
-def ports_of(pid):
-    """The ports that a process has bound, by which a stack names it that knows no ranks."""
-    mine = set()
-    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            mine.add(os.readlink(entry))
-        except OSError:   # closed meanwhile
-            continue
-    tables = [pathlib.Path(f"/proc/{pid}/net/{name}") for name in ("tcp", "tcp6", "udp", "udp6")]
-    lines = [line.split() for table in tables if table.exists() for line in table.read_text(encoding="ascii").splitlines()[1:]]
-    return {int(words[1].split(":")[1], 16) for words in lines if f"socket:[{words[9]}]" in mine}
-
-
 def kill_one(process, place, tag, seconds, before):
-    """Ends the highest rank once the job runs; returns (when, its ports, what is wrong)."""
+    """Ends the highest rank once the job runs; returns (when, what is wrong)."""
     deadline = time.monotonic() + seconds
     while len(ranks_of(tag)) < place.ranks:
         if process.poll() is not None or time.monotonic() > deadline:
-            return 0.0, set(), "it did not run long enough to be killed"
+            return 0.0, "it did not run long enough to be killed"
         time.sleep(0.2)
     time.sleep(2 + place.ranks / 8)      # so that it is in the midst of its work
     victim = ranks_of(tag).get(place.ranks - 1)
     if victim is None or process.poll() is not None:
-        return 0.0, set(), "it did not run long enough to be killed"
+        return 0.0, "it did not run long enough to be killed"
     if before:
         before(tag)
-    ports = ports_of(victim)
     os.kill(victim, signal.SIGKILL)
-    return time.time(), ports, ""
+    return time.time(), ""
 
 
-def judge_end(pml, place, tag, ports, job, took, taken, files_before):
+def judge_end(place, tag, job, took, taken, files_before):
     rank = place.ranks - 1
-    ports = ports if pml == "ofi" else ()   # Linnet's component knows ranks
-    names = rf"rank {rank}|port ({'|'.join(str(port) for port in sorted(ports))})\b" if ports else rf"rank {rank}"
     if job.status == 0:
         return "mpirun ended with 0 although a rank was killed"
     if took - taken > LONGEST_END:
         return f"it took {took:.1f} s to end, of which the hypervisor took {taken:.1f} s"
-    if not re.search(rf"rank {rank} .*on signal 9|linnet: peer [^\n]*({names})[^\n]* is lost", job.text):
-        return f"no message names rank {rank}" + (f", or one of its ports {sorted(ports)}" if ports else "")
+    if not re.search(rf"rank {rank} .*on signal 9|linnet: peer [^\n]*rank {rank}[^\n]* is lost", job.text):
+        return f"no message names rank {rank}"
     return leftovers.of(lambda: ranks_of(tag).values(), files_before)
 
 
@@ -204,7 +188,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
     log = folder / "output.log"
     files_before = leftovers.files()
     begin = time.monotonic()
-    problem, killed_at, ports, took, taken = "", 0.0, set(), 0.0, 0.0
+    problem, killed_at, took, taken = "", 0.0, 0.0, 0.0
     with open(log, "w", encoding="utf-8") as out, stolen.Watch() as watch:
         out.write(" ".join(command) + "\n")
         out.flush()
@@ -212,7 +196,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
                                    start_new_session=True)
         try:
             if killed:
-                killed_at, ports, problem = kill_one(process, place, tag, seconds * args.patience, before)
+                killed_at, problem = kill_one(process, place, tag, seconds * args.patience, before)
             status = process.wait(6 * LONGEST_END if killed and not problem else 1 if problem else seconds * args.patience)
         except subprocess.TimeoutExpired:
             run_mpi.end(process)
@@ -224,7 +208,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
         os.kill(pid, signal.SIGKILL)
     job = Job(status, log.read_text(encoding="utf-8", errors="replace"), ended - begin, problem)
     if killed and not problem:
-        job.problem = judge_end(pml, place, tag, ports, job, took, taken, files_before)
+        job.problem = judge_end(place, tag, job, took, taken, files_before)
         job.seconds = took
     return job
 
