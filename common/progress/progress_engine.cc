@@ -52,11 +52,6 @@ constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
 
-// Whoever arms the descriptor waits so often for a thread that polls, the last two times by a yield. Two that begin to sleep at the same time meet here,
-// and one that is told to poll again wakes the other for it: without a wait, four threads with nothing to do kept each other busy for up to 0.2 s at a time.
-// More yields change nothing, and on a crowded core each takes as long as the others like.
-constexpr unsigned kArmTries = Backoff::kSpins + 2;
-
 }   // namespace
 
 ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
@@ -607,9 +602,11 @@ bool ProgressEngine::arm_wait_fd() noexcept
     if (!started_ || stopping_.load(std::memory_order_seq_cst)) {
         return false;
     }
+    // Two threads that begin to sleep at the same time meet here, and one that is told to poll again wakes the other for it: without a wait, four that had
+    // nothing to do kept each other busy for up to 0.2 s at a time. No yield: the caller may hold a lock, and a crowded core comes back late.
     Backoff backoff;
-    for (unsigned tries = 0; !token_.try_take(); ++tries) {
-        if (tries == kArmTries) {
+    while (!token_.try_take()) {
+        if (backoff.yielding()) {
             return false;
         }
         backoff.wait();
