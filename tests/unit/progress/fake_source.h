@@ -63,6 +63,10 @@ public:
         const Nanos takes = to_prepare_.load();
         for (const TimePoint end = monotonic_now() + takes; takes > Nanos::zero() && monotonic_now() < end;) {
         }
+        for (preparing_ = true; held_in_prepare_;) {
+            yield_cpu();
+        }
+        preparing_ = false;
         return waiting_.load(std::memory_order_seq_cst) == 0;
     }
     void finish_sleep() noexcept override
@@ -86,7 +90,9 @@ public:
     [[nodiscard]] std::uint64_t polls() const { return polls_.load(); }
     void owe() { owes_.store(true); }
     [[nodiscard]] unsigned settled() const { return settled_; }
+    void hold_in_prepare(bool on) { held_in_prepare_ = on; }   // whoever prepares stays there
     void take_to_prepare(Nanos time) { to_prepare_ = time; }
+    [[nodiscard]] bool prepares() const { return preparing_; }   // somebody is in prepare_sleep()
     [[nodiscard]] Sleeper poller() const { return poller_.load(std::memory_order_seq_cst); }
     [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
@@ -100,7 +106,7 @@ private:
     std::atomic<unsigned> settled_{0};
     std::atomic<Nanos> to_prepare_{Nanos{0}};
     std::atomic<int> inside_{0};
-    std::atomic<bool> armed_{false};
+    std::atomic<bool> armed_{false}, preparing_{false}, held_in_prepare_{false};
     std::atomic<Sleeper> poller_{Sleeper::kHost};
 };
 
