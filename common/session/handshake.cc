@@ -98,6 +98,7 @@ std::size_t write_hello(Attempt& attempt, const wire::EndpointName& target, cons
     fill_head(p.head, HelloKind::kHello, attempt.role, sizeof p);
     p.received.set(received);
     p.epoch.set(attempt.epoch.number);
+    p.rank.set(attempt.rank);
     p.target_id = target.endpoint_id;
     p.features.set(features);
     p.nonce = attempt.opener_nonce;
@@ -137,6 +138,7 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
     attempt.opener_nonce = p.nonce;
     attempt.secret = seen.by_address ? SipKey{} : self.secret;
     attempt.peer_received = p.received.get();
+    attempt.peer_rank = p.rank.get();
     attempt.epoch.number = p.epoch.get();
     const SipKey open = derive(attempt.secret, "open", p.nonce);
     if (!tags_equal(p.tag, siphash128(open, before_tag(p)))) {
@@ -162,6 +164,7 @@ std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self
     fill_head(p.head, HelloKind::kWelcome, attempt.role, sizeof p);
     p.received.set(received);
     p.epoch.set(attempt.epoch.number);
+    p.rank.set(attempt.rank);
     p.acceptor_id = self.endpoint_id;
     p.nonce = attempt.acceptor_nonce;
     p.acceptor = self;
@@ -197,6 +200,7 @@ Result<WelcomeSeen> read_welcome(Attempt& attempt, std::uint64_t target_id, std:
     }
     attempt.acceptor_nonce = p.nonce;
     attempt.peer_received = p.received.get();
+    attempt.peer_rank = p.rank.get();
     const SipKey key = link_key(attempt);
     if (!tags_equal(p.tag, siphash128(key, before_tag(p)))) {
         return Status::kRefused;

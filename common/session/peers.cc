@@ -262,7 +262,11 @@ std::string Session::describe()
 
 std::string Session::labelled(const wire::EndpointName& name) const
 {
-    return label_[0] == '\0' ? name_text(name) : std::string{label_.data()} + " (" + name_text(name) + ")";
+    const std::string address = name_text(name);
+    if (label_[0] != '\0') {
+        return std::string{label_.data()} + " (" + address + ")";
+    }
+    return told_rank_ != 0 ? "rank " + std::to_string(told_rank_ - 1) + " (" + address + ")" : address;
 }
 
 void Session::set_label(std::string_view label)

@@ -144,7 +144,7 @@ public:
     // Set (seq_cst) by the user of the session while it waits for more; on_credit() then tells. Look at credit_limit() again after setting it: credit that
     // came in between is not told.
     std::atomic<bool> wants_credit{false};
-    // For people: "rank 3 (10.1.0.2 port 41873)", or only the address while nobody gave it a label.
+    // For people: "rank 3 (10.1.0.2 port 41873)", by the label that the host gave it, or else the rank that it told; or only the address.
     [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
     void set_label(std::string_view label) LINNET_EXCLUDES(lock);   // cut at kLabelBytes - 1
     static constexpr std::size_t kLabelBytes = 24;
@@ -191,6 +191,7 @@ private:
     bool ack_due_ LINNET_GUARDED_BY(lock) = false;                 // a new link must hear ack and credit, whatever older ones carried
     std::uint32_t sent_in_turn_ LINNET_GUARDED_BY(lock) = 0;       // the layer's count of turns when the last message was sent
     unsigned held_count_ LINNET_GUARDED_BY(lock) = 0;              // messages from unsent_ on that could have been sent, and wait for others
+    std::uint32_t told_rank_ LINNET_GUARDED_BY(lock) = 0;          // the peer's in its job, as it told, plus one; 0: it did not
     std::size_t held_bytes_ LINNET_GUARDED_BY(lock) = 0;
     bool in_held_ LINNET_GUARDED_BY(lock) = false;                 // in the layer's list; leaves it at the next poll
     Session* next_held_{nullptr};                                  // under the layer's lock of that list

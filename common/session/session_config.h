@@ -23,6 +23,7 @@ struct SessionConfig {
     Nanos silence_timeout{std::chrono::minutes{10}};    // silence that is death; 0: never
     bool allow_by_address{true};
     std::uint32_t first_number{1};                      // of the first message, the same for all; tests start near the wrap
+    std::uint32_t told_rank{0};                         // of this process in its job, plus one: peers name it so to people; 0: they are not told
     bool choose_paths{false};                           // links go where messages and transfers take the least time; else to the first transport
     model::PathChoice::Config path_choice;
     model::LaneChoice::Config lane_choice;

@@ -119,6 +119,7 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
     }
     *own.said_hello = true;
     link.rejected = link.rejected && own.moves;
+    own.attempt->rank = config_.told_rank;
     wire::EndpointName target = s->name_;
     if (!s->name_known_) {
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
@@ -182,6 +183,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
             return reject(attempt.role, wire::RejectReason::kYield, move->attempt.epoch.number, reply);
         }
         attempt.acceptor_nonce = fresh_nonce();
+        attempt.rank = config_.told_rank;
         attempt.beside = link.phase == LinkState::Phase::kUp;
         v.action = HelloVerdict::Action::kAccept;
         v.peer = s.id;
@@ -386,6 +388,7 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
     MutexLock guard{s.lock};
     LinkState& link = s.links_[static_cast<int>(role)];
     link.changing = false;
+    s.told_rank_ = attempt.peer_rank;
     if (s.down_reason() != Status::kOk) {
         return;
     }

@@ -13,11 +13,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
 
 #include "sys/error.h"
 #include "sys/fd.h"
 
 namespace linnet {
+
+namespace {
+constexpr std::uint32_t kLargestRank = INT32_MAX - 1;   // an MPI rank is an int; beyond are the PMIs' special ones
+}   // namespace
 
 std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(::getpid()); }
 std::uint32_t user_id() noexcept { return ::geteuid(); }
@@ -67,6 +75,24 @@ Status random_bytes(std::span<std::byte> out, const Log& log) noexcept
         out = out.subspan(static_cast<std::size_t>(n));
     }
     return Status::kOk;
+}
+
+std::optional<std::uint32_t> launcher_rank() noexcept
+{
+    // Of Slurm's last: the others may run under its allocation, and then it is that of a host.
+    for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+        const char* const value = std::getenv(name);
+        if (value == nullptr) {
+            continue;
+        }
+        const std::string_view text{value};
+        std::uint32_t rank = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+        if (error == std::errc{} && end == text.data() + text.size() && rank <= kLargestRank) {
+            return rank;
+        }
+    }
+    return std::nullopt;
 }
 
 std::string host_name()

@@ -46,7 +46,7 @@ struct HelloPacket {
     HelloHead head;
     le32 received;                // number of the last lane message that the opener has received
     le32 epoch;                   // of this link among those of its role between the two; more than any that the opener knows of
-    le32 reserved;                // zero
+    le32 rank;                    // of the opener in its job, plus one; 0: not told. For people only, and nobody proves it
     le64 target_id;               // endpoint id of the acceptor; 0: the opener has only an address
     le64 features;                // bit mask; unknown bits are ignored
     Nonce nonce{};
@@ -59,7 +59,7 @@ struct WelcomePacket {
     HelloHead head;
     le32 received;                // by the acceptor
     le32 epoch;                   // of the hello
-    le32 reserved;
+    le32 rank;                    // of the acceptor, likewise
     le64 acceptor_id;
     le64 features;
     Nonce nonce{};

@@ -100,6 +100,23 @@ TEST_F(Handshake, CarriesTheFeaturesOfTheOpener)
     EXPECT_EQ(seen->features, 0x123456789au);
 }
 
+TEST_F(Handshake, CarriesTheRankOfEachSide)
+{
+    Attempt theirs;
+    ASSERT_TRUE(read_hello(theirs, acceptor, false, sent(), reason).ok());
+    EXPECT_EQ(theirs.peer_rank, 0u);
+    ours.rank = 4;
+    hello_bytes = write_hello(ours, acceptor, opener, 41, 0, hello);
+    ASSERT_TRUE(read_hello(theirs, acceptor, false, sent(), reason).ok());
+    EXPECT_EQ(theirs.peer_rank, 4u);
+    theirs.rank = 0x01020304;
+    std::array<std::byte, kMaxHelloBytes> welcome;
+    const std::size_t n = write_welcome(theirs, acceptor, 77, welcome);
+    ASSERT_TRUE(read_welcome(ours, acceptor.endpoint_id.get(), std::span{welcome}.first(n)).ok());
+    EXPECT_EQ(ours.peer_rank, 0x01020304u);
+    EXPECT_EQ(ours.rank, 4u);
+}
+
 // A change of these bytes is a change of the protocol: docs/wire-protocol.md and the version must change with them.
 TEST_F(Handshake, GoldenBytes)
 {

@@ -51,11 +51,25 @@ TEST_F(SessionLayerTest, LabelOfThePeerComesBeforeItsAddress)
     EXPECT_EQ(peer.describe(), "rank 3 (" + address + ")");
     EXPECT_EQ(peer.view().name, "rank 3 (" + address + ")");
     peer.set_label(std::string(100, 'x'));
-    std::string cut(Session::kLabelBytes - 1, 'x');   // (in one expression g++ 12 sees an overflow under ThreadSanitizer)
-    cut += " (" + address + ")";
-    EXPECT_EQ(peer.describe(), cut);
+    const std::string cut(Session::kLabelBytes - 1, 'x');   // (in one expression g++ 12 sees an overflow under ThreadSanitizer)
+    EXPECT_EQ(peer.describe(), cut + " (" + address + ")");
     peer.set_label("");
     EXPECT_EQ(peer.describe(), address);
+}
+
+TEST_F(SessionLayerTest, RankThatThePeerToldNamesIt)
+{
+    world.config.told_rank = 4;
+    SessionNode& c = world.node(1003, 3);
+    world.config.told_rank = 1;
+    SessionNode& d = world.node(1004, 4);
+    NodePeer& to_d = c.add(d.name());
+    NodePeer& to_c = d.add(c.name());
+    const std::string address_of_c = to_c.describe(), address_of_d = to_d.describe();
+    c.send(to_d, 10);
+    ASSERT_TRUE(world.run_until([&] { return to_c.received == 1 && c.outstanding() == 0; }));
+    EXPECT_EQ(to_c.describe(), "rank 3 (" + address_of_c + ")");
+    EXPECT_EQ(to_d.describe(), "rank 0 (" + address_of_d + ")");
 }
 
 TEST_F(SessionLayerTest, RefusesAnotherNameForAKnownEndpoint)

@@ -10,6 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "support/test_log.h"
 #include "sys/fd.h"
@@ -47,6 +51,29 @@ TEST(DescriptorLimit, IsRaisedOnlyAsFarAsWantedAndAllowed)
     EXPECT_EQ(descriptor_limit().soft, 300u);
     EXPECT_EQ(raise_descriptor_limit(UINT64_MAX), original.rlim_max);
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &original), 0);
+}
+
+TEST(LauncherRank, IsWhatTheFirstEnvironmentThatTellsOneSays)
+{
+    constexpr std::array<const char*, 4> kNames{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    const auto set_all = [&](const char* value) {
+        for (const char* const name : kNames) {
+            ASSERT_EQ(value != nullptr ? ::setenv(name, value, 1) : ::unsetenv(name), 0);
+        }
+    };
+    set_all(nullptr);   // the tests may run under a launcher
+    EXPECT_EQ(launcher_rank(), std::nullopt);
+    for (std::uint32_t i = kNames.size(); i-- > 0;) {
+        ::setenv(kNames[i], std::to_string(10 + i).c_str(), 1);
+        EXPECT_EQ(launcher_rank(), 10 + i) << kNames[i];
+    }
+    for (const char* const wrong : {"", "x", "3x", "-1", " 3", "4294967296", "4294967294", "2147483647"}) {
+        set_all(wrong);
+        EXPECT_EQ(launcher_rank(), std::nullopt) << wrong;
+    }
+    set_all("2147483646");
+    EXPECT_EQ(launcher_rank(), 2147483646u);
+    set_all(nullptr);
 }
 
 TEST(RandomBytes, FillAllAndDiffer)
