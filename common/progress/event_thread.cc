@@ -114,7 +114,6 @@ void ProgressEngine::event_thread_armed() noexcept
     const TimePoint wakes_at = std::min(next_timer(), now + event_thread_patience());
     event_sleep_.sleeps_until(wakes_at);
     let_go();
-    settle_for_host();
     // After letting go, since kick() leaves it to the holder of the token, which we were.
     if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled || stopping_.load(std::memory_order_seq_cst)) {
         return;
@@ -171,11 +170,10 @@ void ProgressEngine::event_thread_parked() noexcept
     }
 }
 
-// What came in our own pass is acknowledged in the next one; the host, which may have taken the message meanwhile and gone, found the token held: it stored
-// the debt before it looked at the holder, and we read the debt after letting go. Is it inside the waist, it sees to that itself when it leaves.
+// What came in our own pass is acknowledged in the next one; the host, which may have taken the message meanwhile and gone, found the token held. Is it inside
+// the waist, it sees to that itself when it leaves. (Armed we need not look: who runs up a debt holds the token, and to prepare settles it.)
 void ProgressEngine::settle_for_host() noexcept
 {
-    crossing_.fetch_add(1, std::memory_order_acq_rel);
     if (debtor_ != nullptr && debtor_->owes() && (stamp_.load(std::memory_order_relaxed) & 1) == 0 && token_.try_take()) {
         debtor_->settle();
         let_go();

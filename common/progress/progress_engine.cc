@@ -458,7 +458,7 @@ inline void ProgressEngine::goes(CallKind kind) noexcept
         gaps_.left(kind);
     }
     bool late = false;
-    if (owes(leaves) && token_.try_take()) [[unlikely]] {   // who holds it polls, and sees to it when it goes; the event thread before it sleeps
+    if (owes(leaves) && token_.try_take()) [[unlikely]] {   // who holds it polls, and sees to it when it goes; the event thread does before it parks
         debtor_->settle();
         release_token();
         late = true;

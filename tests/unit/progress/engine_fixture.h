@@ -43,6 +43,7 @@ protected:
         EXPECT_EQ(engine.add_source(*source_), Status::kOk);
         if (debts == Debts::kSettled) {
             engine.set_debtor(*source_);
+            source_->settle_to_prepare();
         }
         EXPECT_EQ(engine.start(), Status::kOk);
         return engine;
@@ -78,6 +79,12 @@ protected:
             host_call(WhenIdle::kReturn);
         }
         return slept && parked();
+    }
+    void owe()
+    {
+        engine_->take_token();
+        source_->owe();
+        engine_->release_token();
     }
     void post()
     {

@@ -60,13 +60,12 @@ public:
     bool prepare_sleep() noexcept override
     {
         armed_.store(true, std::memory_order_seq_cst);
+        if (settles_to_prepare_ && owes_.load()) {
+            settle();
+        }
         const Nanos takes = to_prepare_.load();
         for (const TimePoint end = monotonic_now() + takes; takes > Nanos::zero() && monotonic_now() < end;) {
         }
-        for (preparing_ = true; held_in_prepare_;) {
-            yield_cpu();
-        }
-        preparing_ = false;
         return waiting_.load(std::memory_order_seq_cst) == 0;
     }
     void finish_sleep() noexcept override
@@ -88,11 +87,11 @@ public:
     [[nodiscard]] std::uint64_t handled() const { return handled_.load(std::memory_order_seq_cst); }
     [[nodiscard]] std::uint64_t overlaps() const { return overlaps_.load(); }   // polls that met another poll
     [[nodiscard]] std::uint64_t polls() const { return polls_.load(); }
+    // As the session layer: debts are run up by the holder of the token, and settled by whoever prepares to sleep.
+    void settle_to_prepare() { settles_to_prepare_ = true; }   // before the engine starts
     void owe() { owes_.store(true); }
     [[nodiscard]] unsigned settled() const { return settled_; }
-    void hold_in_prepare(bool on) { held_in_prepare_ = on; }   // whoever prepares stays there
     void take_to_prepare(Nanos time) { to_prepare_ = time; }
-    [[nodiscard]] bool prepares() const { return preparing_; }   // somebody is in prepare_sleep()
     [[nodiscard]] Sleeper poller() const { return poller_.load(std::memory_order_seq_cst); }
     [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
@@ -100,13 +99,14 @@ public:
 
 private:
     Bell bell_;
+    bool settles_to_prepare_{false};
     EventFd fd_;
     std::atomic<std::uint64_t> waiting_{0}, handled_{0}, overlaps_{0}, polls_{0};
     std::atomic<Nanos::rep> timer_{TimePoint::max().time_since_epoch().count()};
     std::atomic<unsigned> settled_{0};
     std::atomic<Nanos> to_prepare_{Nanos{0}};
     std::atomic<int> inside_{0};
-    std::atomic<bool> armed_{false}, preparing_{false}, held_in_prepare_{false};
+    std::atomic<bool> armed_{false};
     std::atomic<Sleeper> poller_{Sleeper::kHost};
 };
 

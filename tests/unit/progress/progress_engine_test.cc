@@ -366,50 +366,28 @@ TEST_F(ProgressEngineTest, ArmingTakesNoPartInTheGap)
     EXPECT_GE(monotonic_now() - begin, 2ms) << "the first one armed";
 }
 
-// If the event thread has the token in that moment it does so, before it sleeps.
+// If the event thread has the token in that moment it does so, before it parks.
 TEST_F(ProgressEngineTest, WhatIsOwedIsSettledBeforeAHostGoesThatHasNothingOpen)
 {
     make({.look_in = 100s});
-    source_->owe();
+    owe();
     host_call(WhenIdle::kReturn);
     EXPECT_EQ(source_->settled(), 0u) << "nobody said that it is the debtor";
     engine_.reset();
     ProgressEngine& engine = make({.look_in = 100s}, FakeSource::Bell::kAlways, Debts::kSettled);
     const auto settles = [&](std::uint64_t times) { return soon([&] { return source_->settled() >= times; }) && source_->settled() == times; };
-    source_->owe();
+    owe();
     host_call(WhenIdle::kReturn);
     EXPECT_TRUE(settles(1));
     host_call(WhenIdle::kReturn);
     EXPECT_TRUE(settles(1));
-    source_->owe();
+    owe();
     engine.passed_by(CallKind::kPost);   // a receive whose message was there
     EXPECT_TRUE(settles(2));
-    source_->owe();
+    owe();
     post();
     EXPECT_TRUE(settles(3)) << "something is open, but what is new is taken for long";
     engine.work_closed();
-}
-
-// The host goes while the event thread prepares to sleep armed, with the token: nothing wakes that thread afterwards but an arrival.
-TEST_F(ProgressEngineTest, AnArmedEventThreadSettlesWhatAHostOwesThatFoundTheTokenHeld)
-{
-    ProgressEngine& engine = make({.look_in = 100s}, FakeSource::Bell::kAlways, Debts::kSettled);
-    engine.peers_changed(1);
-    ASSERT_TRUE(event_thread_parks());
-    engine.enter();
-    engine.work_opened();
-    engine.leave(CallKind::kLongPost);
-    ASSERT_EQ(engine.event_thread_state(), EventThreadState::kArmed);
-    engine.work_closed();
-    source_->hold_in_prepare(true);
-    source_->deliver();
-    EXPECT_TRUE(soon([&] { return source_->prepares(); }));
-    source_->owe();
-    host_call(WhenIdle::kReturn);
-    EXPECT_EQ(source_->settled(), 0u) << "the event thread has the token";
-    source_->hold_in_prepare(false);
-    EXPECT_TRUE(soon([&] { return source_->settled() == 1; }));
-    EXPECT_EQ(engine.event_thread_state(), EventThreadState::kArmed);
 }
 
 // It rings for nobody. A host that leaves finds it, and is back before the event thread, woken for it, has looked; then it leaves again without a poll.
