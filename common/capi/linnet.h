@@ -110,7 +110,7 @@ typedef struct linnet_open_options {
     linnet_log_fn log;                  /* NULL: standard error */
     void* log_arg;
     uint64_t wild_mask;                 /* the ignore mask (besides 0) that has the fast path; MPI's "any tag" */
-    const char* label;                  /* what linnet-top shows, e.g. "job 7 rank 3"; may be NULL */
+    const char* label;                  /* what linnet-top shows, e.g. "job 7 rank 3"; NULL: the rank as the launcher tells it */
     uint32_t expected_peers;            /* for the descriptor budget; 0 unknown */
     uint32_t local_ranks;               /* processes of this job on this host, for the waiting policy; 0 unknown */
 } linnet_open_options_t;
@@ -153,7 +153,7 @@ LINNET_API linnet_status_t linnet_peer_add(linnet_context_t* ctx, const linnet_n
  * who it is (docs/security.md). The other side accepts it. */
 LINNET_API linnet_status_t linnet_peer_add_address(linnet_context_t* ctx, const char* node, const char* service, linnet_peer_t* out) LINNET_NOEXCEPT;
 
-/* What log lines and linnet-top call this peer, before its address: "rank 3". At most 23 bytes are kept; may be called again. */
+/* What log lines and linnet-top call this peer, before its address: at most 23 bytes. Without it: "rank 3", as told by its launcher. May be called again. */
 LINNET_API linnet_status_t linnet_peer_label(linnet_context_t* ctx, linnet_peer_t peer, const char* label) LINNET_NOEXCEPT;
 
 /* The host needs this peer no more: receives that name it end with LINNET_ERR_PEER_DOWN, later messages from it have an unknown source. */

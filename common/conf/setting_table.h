@@ -168,7 +168,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTraceEvents, "trace_events", SettingKind::kInteger, "0", 0, 1048576, nullptr,
      "Recent events kept in memory for a dump after trouble, rounded up to a power of two; 0 means none.", true},
     {SettingId::kLabel, "label", SettingKind::kText, "", 0, 0, nullptr,
-     "What linnet-top shows as the name of this process.", false},
+     "What linnet-top shows as the name of this process; when empty, its rank as the launcher's environment tells it.", false},
 }};
 
 [[nodiscard]] constexpr const SettingInfo& setting_info(SettingId id) noexcept { return kSettingTable[static_cast<std::size_t>(id)]; }

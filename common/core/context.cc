@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 
 #include "core/copy_choice.h"
 #include "core/path_profile.h"
@@ -93,8 +92,7 @@ Status Context::apply_settings(const OpenArgs& args)
             static_cast<void>(ignored);
         }
     };
-    const std::optional<std::uint32_t> rank = launcher_rank();
-    set_default(SettingId::kLabel, !args.label.empty() || !rank ? args.label : "rank " + std::to_string(*rank));
+    set_default(SettingId::kLabel, !args.label.empty() || !rank_ ? args.label : "rank " + std::to_string(*rank_));
     set_default(SettingId::kExpectedPeers, std::to_string(args.expected_peers));
     set_default(SettingId::kLocalRanks, std::to_string(args.local_ranks));
 
@@ -137,8 +135,7 @@ void Context::make_layers(const OpenArgs& args)
     sc.connect_timeout = settings_.duration(SettingId::kConnectTimeout);
     sc.peer_timeout = settings_.duration(SettingId::kPeerTimeout);
     sc.silence_timeout = settings_.duration(SettingId::kSilenceTimeout);
-    const std::optional<std::uint32_t> rank = launcher_rank();
-    sc.told_rank = rank ? *rank + 1 : 0;
+    sc.told_rank = rank_ ? *rank_ + 1 : 0;
     sc.choose_paths = settings_.choice(SettingId::kPathChoice) == 1;
     sc.lane_choice.asked_beyond = qc.eager_limit;
     if (sc.choose_paths) {

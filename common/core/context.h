@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "session/session_layer.h"
 #include "stats/counters.h"
 #include "sys/fork_flag.h"
+#include "sys/process.h"
 #include "sys/system_clock.h"
 #include "task/idle_helpers.h"
 #include "task/task_tree.h"
@@ -141,6 +143,7 @@ private:
 
     Log log_;
     Settings settings_;
+    const std::optional<std::uint32_t> rank_{launcher_rank()};   // for messages to people
     SystemClock clock_;
     Stats stats_;
     ForkFlag live_;

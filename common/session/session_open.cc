@@ -416,6 +416,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (port.transport().caps().direct_links && s->down_reason() == Status::kOk) {   // no hello: both ends are this process
         Attempt attempt;
         attempt.peer_received = s->received_.load(std::memory_order_relaxed);
+        attempt.peer_rank = config_.told_rank;
         install_link(*s, port, id, role, attempt);
     }
     LaneNews news;

@@ -25,6 +25,17 @@ namespace linnet {
 
 namespace {
 constexpr std::uint32_t kLargestRank = INT32_MAX - 1;   // an MPI rank is an int; beyond are the PMIs' special ones
+
+// What a variable of the environment says, if it is a rank or a number of them.
+std::optional<std::uint32_t> number_in(const char* variable) noexcept
+{
+    const char* const value = std::getenv(variable);
+    const std::string_view text{value != nullptr ? value : ""};
+    std::uint32_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    return !text.empty() && error == std::errc{} && end == text.data() + text.size() && n <= kLargestRank ? std::optional{n} : std::nullopt;
+}
+
 }   // namespace
 
 std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(::getpid()); }
@@ -79,20 +90,14 @@ Status random_bytes(std::span<std::byte> out, const Log& log) noexcept
 
 std::optional<std::uint32_t> launcher_rank() noexcept
 {
-    // Of Slurm's last: the others may run under its allocation, and then it is that of a host.
-    for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-        const char* const value = std::getenv(name);
-        if (value == nullptr) {
-            continue;
-        }
-        const std::string_view text{value};
-        std::uint32_t rank = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-        if (error == std::errc{} && end == text.data() + text.size() && rank <= kLargestRank) {
-            return rank;
-        }
+    if (const auto rank = number_in("OMPI_COMM_WORLD_RANK")) {
+        return rank;
     }
-    return std::nullopt;
+    const auto pmix = number_in("PMIX_RANK"), pmi = number_in("PMI_RANK");
+    if (pmix || pmi) {
+        return !pmix ? pmi : !pmi || pmi == pmix ? pmix : std::nullopt;
+    }
+    return number_in("SLURM_STEP_NUM_TASKS").value_or(0) > 1 ? number_in("SLURM_PROCID") : std::nullopt;
 }
 
 std::string host_name()

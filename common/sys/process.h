@@ -34,8 +34,8 @@ std::uint64_t raise_descriptor_limit(std::uint64_t wanted) noexcept;
 // Fills `out` from the kernel's generator; for secrets. Fails only where the system has none, and logs it.
 Status random_bytes(std::span<std::byte> out, const Log& log) noexcept;
 
-// The rank of this process in its job as Open MPI's, a PMI's or Slurm's environment tells it; nothing when none does. For messages to people: a program may
-// have inherited it.
+// The rank of this process in its job as Open MPI's, a PMI's or Slurm's environment tells it; nothing when none does, or it may be that of a process above this
+// one: two PMIs that differ, a step of Slurm with one task. For messages to people, since a program may have inherited it all the same.
 [[nodiscard]] std::optional<std::uint32_t> launcher_rank() noexcept;
 
 // For messages to people. Neither identifies a host: containers share boot ids, and lab hosts share names.

@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/test_log.h"
 #include "sys/fd.h"
@@ -53,27 +55,59 @@ TEST(DescriptorLimit, IsRaisedOnlyAsFarAsWantedAndAllowed)
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &original), 0);
 }
 
-TEST(LauncherRank, IsWhatTheFirstEnvironmentThatTellsOneSays)
-{
-    constexpr std::array<const char*, 4> kNames{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-    const auto set_all = [&](const char* value) {
+// The variables of a launcher, under which the tests may run themselves.
+class LauncherRank : public ::testing::Test {
+protected:
+    using Variables = std::vector<std::pair<const char*, const char*>>;
+    void SetUp() override
+    {
         for (const char* const name : kNames) {
-            ASSERT_EQ(value != nullptr ? ::setenv(name, value, 1) : ::unsetenv(name), 0);
+            const char* const value = std::getenv(name);
+            before_.push_back(value != nullptr ? std::optional<std::string>{value} : std::nullopt);
         }
-    };
-    set_all(nullptr);   // the tests may run under a launcher
-    EXPECT_EQ(launcher_rank(), std::nullopt);
-    for (std::uint32_t i = kNames.size(); i-- > 0;) {
-        ::setenv(kNames[i], std::to_string(10 + i).c_str(), 1);
-        EXPECT_EQ(launcher_rank(), 10 + i) << kNames[i];
     }
+    void TearDown() override
+    {
+        for (std::size_t i = 0; i < kNames.size(); ++i) {
+            before_[i] ? ::setenv(kNames[i], before_[i]->c_str(), 1) : ::unsetenv(kNames[i]);
+        }
+    }
+    static std::optional<std::uint32_t> rank_with(const Variables& variables)
+    {
+        for (const char* const name : kNames) {
+            ::unsetenv(name);
+        }
+        for (const auto& [name, value] : variables) {
+            ::setenv(name, value, 1);
+        }
+        return launcher_rank();
+    }
+    static constexpr std::array<const char*, 5> kNames{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
+
+private:
+    std::vector<std::optional<std::string>> before_;
+};
+
+TEST_F(LauncherRank, IsWhatTheInnermostLauncherSays)
+{
+    EXPECT_EQ(rank_with({}), std::nullopt);
+    EXPECT_EQ(rank_with({{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_RANK", "3"}, {"PMI_RANK", "0"}}), 3u);   // Open MPI's mpirun in a step of Slurm
+    EXPECT_EQ(rank_with({{"PMIX_RANK", "5"}}), 5u);
+    EXPECT_EQ(rank_with({{"PMI_RANK", "0"}}), 0u);
+    EXPECT_EQ(rank_with({{"PMIX_RANK", "5"}, {"PMI_RANK", "5"}}), 5u);
+    EXPECT_EQ(rank_with({{"PMIX_RANK", "0"}, {"PMI_RANK", "5"}}), std::nullopt);   // one is that of a process above
+    EXPECT_EQ(rank_with({{"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "4"}}), 2u);
+    EXPECT_EQ(rank_with({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), std::nullopt);   // the shell of an allocation
+    EXPECT_EQ(rank_with({{"SLURM_PROCID", "0"}}), std::nullopt);
+}
+
+TEST_F(LauncherRank, IsANumber)
+{
     for (const char* const wrong : {"", "x", "3x", "-1", " 3", "4294967296", "4294967294", "2147483647"}) {
-        set_all(wrong);
-        EXPECT_EQ(launcher_rank(), std::nullopt) << wrong;
+        EXPECT_EQ(rank_with({{"OMPI_COMM_WORLD_RANK", wrong}}), std::nullopt) << wrong;
+        EXPECT_EQ(rank_with({{"OMPI_COMM_WORLD_RANK", wrong}, {"PMIX_RANK", "7"}, {"PMI_RANK", wrong}}), 7u) << wrong;
     }
-    set_all("2147483646");
-    EXPECT_EQ(launcher_rank(), 2147483646u);
-    set_all(nullptr);
+    EXPECT_EQ(rank_with({{"PMI_RANK", "2147483646"}}), 2147483646u);
 }
 
 TEST(RandomBytes, FillAllAndDiffer)
