@@ -466,7 +466,7 @@ void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader&
             broken = true;
         } else if (kind != wire::PacketKind::kCancelReply) {
             answer = r->one_sided;
-            layer_->transfer_ends(peer, h.send_slot.get());
+            layer_->transfer_ends(peer, h.send_slot.get(), h.status == static_cast<std::int8_t>(Status::kOk));
             end_bulk(peer, *r, r->one_sided ? refusal_of(h.status) : Status::kOk, h.status == static_cast<std::int8_t>(Status::kOk));
         } else if (h.status == static_cast<std::int8_t>(Status::kCanceled)) {
             end_bulk(peer, *r, Status::kCanceled, false);

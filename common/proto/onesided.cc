@@ -36,8 +36,11 @@ Status Proto::may_start(Peer& peer, const RemoteArgs& args) noexcept
 std::uint64_t Proto::first_of_write(Peer& peer, std::uint64_t length) const noexcept
 {
     const std::uint64_t most = std::max(config_.rndv_first, wire::kOrderedBytes);
-    const bool whole = length <= wire::kOrderedBytes || (length <= most && length <= layer_->lane_worth(peer));
-    return whole ? length : std::min<std::uint64_t>({length, config_.rndv_first, layer_->first_fragment(peer)});
+    const bool unasked = peer.takes_unasked();
+    if (length <= wire::kOrderedBytes || (length <= most && length <= layer_->lane_worth(peer, !unasked))) {
+        return length;
+    }
+    return unasked ? 0 : std::min<std::uint64_t>({length, config_.rndv_first, layer_->first_fragment(peer)});
 }
 
 Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
@@ -60,6 +63,7 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
         r.data.gather(0, {r.staging, static_cast<std::size_t>(length)});
         first = length;
     }
+    const bool unasked = !offered && first < length && peer.takes_unasked() && layer_->lane_ready(peer);
     r.slot = send_slots_.acquire(r);
     if (r.slot == 0 || (args.has_immediate && !charge(peer, wire::kEventCredit))) {
         release(r.staging, kStaging);
@@ -75,8 +79,8 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
     h.immediate.set(args.immediate);
     h.offered.set(offered ? reinterpret_cast<std::uintptr_t>(r.data.base) : 0);
     h.send_slot.set(r.slot);
-    const std::uint16_t flags = args.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
-    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kWrite, sizeof h + first, flags));
+    const std::uint32_t flags = (args.has_immediate ? wire::flag::kImmediate : 0u) | (unasked ? wire::flag::kUnasked : 0u);
+    std::size_t at = put(r.head.data(), packet_head(wire::PacketKind::kWrite, sizeof h + first, static_cast<std::uint16_t>(flags)));
     at += put(r.head.data() + at, h);
     r.one_sided = true;
     r.result.length = length;
@@ -92,6 +96,13 @@ Status Proto::write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept
     SendTally::add(peer.sent.bytes, length);
     const auto ignored = layer_->send(peer, r.tx);
     static_cast<void>(ignored);
+    if (unasked) {   // the receiver knows where it goes from what was just sent, so nothing is gained by asking first
+        shared_counters_.add_shared(Counter::kRmaUnasked);
+        r.grant = {++peer.unasked_sent, 1, 0, 0, length, 0, true};
+        layer_->transfer_begins(peer, r.slot, length);
+        queue_bulk(peer, r);
+        push_bulk(peer, TaskKind::kSend);
+    }
     return Status::kInProgress;
 }
 
@@ -284,6 +295,16 @@ bool Proto::serve_one_more(Peer& peer) noexcept
 RecvRequest* Proto::arrive_write(Peer& peer, const wire::PacketHead& head, const wire::WriteHeader& h, std::size_t payload_bytes) noexcept
 {
     const bool immediate = (head.flags.get() & wire::flag::kImmediate) != 0;
+    const bool unasked = (head.flags.get() & wire::flag::kUnasked) != 0;
+    if (unasked && (payload_bytes != 0 || h.length.get() == 0 || h.offered.get() != 0)) {
+        protocol_error(peer, "a write comes unasked, and in another way too");
+        return nullptr;
+    }
+    if (unasked) {   // whatever becomes of it: its bytes may be waiting
+        ++peer.unasked_came;
+        MutexLock guard{peer.lock};
+        peer.resume_bulk();
+    }
     if (payload_bytes > h.length.get()) {
         protocol_error(peer, "a first fragment is longer than its write");
         return nullptr;
@@ -309,6 +330,8 @@ RecvRequest* Proto::arrive_write(Peer& peer, const wire::PacketHead& head, const
     w->peer = &peer;
     w->key = h.key.get();
     w->region = place.number;
+    w->unasked = unasked;
+    w->number = peer.unasked_came;
     w->data.base = place.at;
     w->data.length = h.length.get();
     w->result.length = h.length.get();

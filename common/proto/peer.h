@@ -132,8 +132,12 @@ public:
     static constexpr unsigned kSparesMax = 8;
     IntrusiveQueue<session::TxMessage> spares LINNET_GUARDED_BY(lock);   // small blocks for the next messages: no way to the common pool and its lock
     unsigned spare_count LINNET_GUARDED_BY(lock) = 0;
+    std::uint32_t unasked_sent LINNET_GUARDED_BY(lock) = 0;   // writes that went out without a grant for their bytes, modulo 2^32
     TxBlock* short_spare LINNET_GUARDED_BY(lock) = nullptr;
     PeerTasks* tasks LINNET_GUARDED_BY(lock) = nullptr;
+
+    // ---- token holder: see below ----
+    std::uint32_t unasked_came{0};         // the peer's writes of that kind, as announced
 
     // ---- a leaf lock of its own, inside a space's lock ----
     SpinLock named_lock;

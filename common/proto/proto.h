@@ -283,6 +283,8 @@ private:
     void send_grant(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     Status finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept;
     void arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept;
+    [[nodiscard]] bool announced(Peer& peer, std::uint32_t number) noexcept;
+    [[nodiscard]] static RecvRequest* find_unasked(Peer& peer, std::uint32_t number) noexcept;
     static void queue_bulk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void pump_bulk(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     bool send_chunk(Peer& peer, SendRequest& r) noexcept LINNET_REQUIRES(peer.lock);

@@ -112,7 +112,11 @@ Status Proto::ask_for_rest(Peer& peer, RecvRequest& r) noexcept
         return down;
     }
     peer.active_recvs.push_back(r);
-    send_grant(peer, r);
+    if (r.kind == Request::Kind::kServedWrite && static_cast<ServedWrite&>(r).unasked) {
+        r.generation = 1;   // as if it had been asked for
+    } else {
+        send_grant(peer, r);
+    }
     return Status::kInProgress;
 }
 
@@ -181,13 +185,40 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
     return status;
 }
 
+// Of a write that comes unasked: its lane has brought the announcement. Lanes keep the order, so the announced ones are all up to a number.
+bool Proto::announced(Peer& peer, std::uint32_t number) noexcept
+{
+    const std::uint32_t ahead = number - peer.unasked_came;
+    if (ahead != 0 && ahead < UINT32_MAX / 2 && ahead > wire::kMaxOneSided) {
+        protocol_error(peer, "it sends a write that it cannot have announced");
+    }
+    return ahead == 0 || ahead >= UINT32_MAX / 2;
+}
+
+// Null: it was refused, or is over.
+RecvRequest* Proto::find_unasked(Peer& peer, std::uint32_t number) noexcept
+{
+    MutexLock guard{peer.lock};
+    for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
+        if (r->kind == Request::Kind::kServedWrite && static_cast<ServedWrite*>(r)->unasked && static_cast<ServedWrite*>(r)->number == number) {
+            return r;
+        }
+    }
+    return nullptr;
+}
+
 // Only what was asked for, by the latest grant, and in order may touch the user's buffer; all else is read and thrown away. After a broken link the
 // sender begins again, so a packet may repeat bytes that are in place.
 Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept
 {
-    RecvRequest* const r = recv_slots_.find(head.recv_slot.get());
+    Peer& peer = peer_of(s);
+    const bool unasked = (head.flags.get() & wire::flag::kUnasked) != 0;
+    if (unasked && !announced(peer, head.recv_slot.get())) {
+        return {.later = peer.down_reason() == Status::kOk};
+    }
+    RecvRequest* const r = unasked ? find_unasked(peer, head.recv_slot.get()) : recv_slots_.find(head.recv_slot.get());
     const std::size_t bytes = head.body_bytes.get();
-    if (r == nullptr || r->peer != &peer_of(s) || r->generation != head.recv_generation.get() || r->in_landing ||
+    if (r == nullptr || r->peer != &peer || r->generation != head.recv_generation.get() || r->in_landing ||
         head.offset.get() > r->next || bytes > r->end - head.offset.get() || head.offset.get() + bytes <= r->next ||
         (r->staging != nullptr ? bytes > kStaging : !r->data.contiguous()) ||
         (r->one_sided && (r->end <= wire::kOrderedBytes || (r->answered && r->send_slot == 0)))) {   // its reply is, or was, all
@@ -249,6 +280,9 @@ void Proto::on_bulk_down(session::Session& s) noexcept
         r->staged = 0;
         r->grant.next = r->grant.begin;
         r->grant.again = true;
+        if (r->grant.unasked && r->tx_out) {   // the next link may have no way to tell that they are to come later: on_acked() goes on
+            unqueue_bulk(peer, *r);
+        }
         queue_bulk(peer, *r);
     }
     for (RecvRequest* r = peer.active_recvs.front(); r != nullptr; r = peer.active_recvs.next(*r)) {
@@ -271,7 +305,7 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
         const bool over = r->ended || r->ends_with_tx;   // its receiver said so, and only our own link still knows it
         wrong = r->peer != &peer || over || offset > r->data.length || length > r->data.length - offset || length == 0;
         if (!wrong) {
-            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get(), r->grant.generation != 0};
+            r->grant = {h.recv_slot.get(), h.recv_generation.get(), offset, offset, offset + length, h.max_packet.get(), false, r->grant.generation != 0};
             r->staged = 0;
             layer_->transfer_begins(peer, h.send_slot.get(), length);
             queue_bulk(peer, *r);
@@ -286,7 +320,8 @@ void Proto::arrive_grant(Peer& peer, const wire::GrantHeader& h) noexcept
 // It has something to send and nothing on the way: of each message one packet at a time, of several messages as many as the link takes.
 void Proto::queue_bulk(Peer& peer, SendRequest& r) noexcept
 {
-    if (!r.in_bulk_queue && !r.in_flight && r.grant.next < r.grant.end) {
+    const bool unannounced = r.grant.unasked && r.grant.again && r.tx_out;
+    if (!r.in_bulk_queue && !r.in_flight && r.grant.next < r.grant.end && !unannounced) {
         r.in_bulk_queue = true;
         peer.bulk_queue.push_back(r);
     }
@@ -338,6 +373,7 @@ bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
     r.bulk_head.recv_slot.set(g.recv_slot);
     r.bulk_head.recv_generation.set(g.generation);
     r.bulk_head.offset.set(g.next);
+    r.bulk_head.flags.set(g.unasked ? wire::flag::kUnasked : 0);
     const Status sent = layer_->send_bulk(peer, r.bulk_head, payload, &r);
     if (sent != Status::kOk && sent != Status::kInProgress) {
         return false;

@@ -74,6 +74,7 @@ struct GrantState {
     std::uint64_t next{0};
     std::uint64_t end{0};
     std::uint32_t max_packet{0};
+    bool unasked{false}; // nobody granted it: of a write that is sent at once (wire::flag::kUnasked); recv_slot is its number
     bool again{false};   // not the first grant, or a link broke under it: what is on its way now may be bytes that the receiver had before
 };
 
@@ -156,6 +157,8 @@ public:
     ServedWrite() noexcept : RecvRequest{Kind::kServedWrite} {}
     std::uint64_t key{0};            // these two tell the region
     std::uint64_t region{0};
+    std::uint32_t number{0};         // among those that come unasked
+    bool unasked{false};
 };
 
 }   // namespace linnet::proto

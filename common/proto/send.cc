@@ -313,6 +313,9 @@ void Proto::on_acked(session::Session& s, IntrusiveQueue<session::TxMessage>& me
             finish_send(peer, r, Status::kOk);
         } else if (r.ends_with_tx) {
             finish_send(peer, r, r.end_status);
+        } else if (r.grant.unasked && r.grant.again) {
+            queue_bulk(peer, r);
+            push_bulk(peer, TaskKind::kSend);
         }
     }
 }

@@ -139,6 +139,7 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
     attempt.secret = seen.by_address ? SipKey{} : self.secret;
     attempt.peer_received = p.received.get();
     attempt.peer_rank = p.rank.get();
+    attempt.peer_takes_unasked = (p.features.get() & wire::kTakesUnasked) != 0;
     attempt.epoch.number = p.epoch.get();
     const SipKey open = derive(attempt.secret, "open", p.nonce);
     if (!tags_equal(p.tag, siphash128(open, before_tag(p)))) {
@@ -158,7 +159,8 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
     return seen;
 }
 
-std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::span<std::byte> out) noexcept
+std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::uint64_t features,
+                          std::span<std::byte> out) noexcept
 {
     wire::WelcomePacket p;
     fill_head(p.head, HelloKind::kWelcome, attempt.role, sizeof p);
@@ -166,6 +168,7 @@ std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self
     p.epoch.set(attempt.epoch.number);
     p.rank.set(attempt.rank);
     p.acceptor_id = self.endpoint_id;
+    p.features.set(features);
     p.nonce = attempt.acceptor_nonce;
     p.acceptor = self;
     p.acceptor.secret = {};   // the opener has it, or is not entitled to it
@@ -201,6 +204,7 @@ Result<WelcomeSeen> read_welcome(Attempt& attempt, std::uint64_t target_id, std:
     attempt.acceptor_nonce = p.nonce;
     attempt.peer_received = p.received.get();
     attempt.peer_rank = p.rank.get();
+    attempt.peer_takes_unasked = (p.features.get() & wire::kTakesUnasked) != 0;
     const SipKey key = link_key(attempt);
     if (!tags_equal(p.tag, siphash128(key, before_tag(p)))) {
         return Status::kRefused;

@@ -32,6 +32,7 @@ struct LinkEpoch {
 struct Attempt {
     LinkRole role{LinkRole::kLane};
     bool beside{false};           // another link of this role was up then: the peer has received more since
+    bool peer_takes_unasked{false};   // wire::kTakesUnasked, as the peer tells it
     std::uint32_t rank{0};        // ours, plus one, as we tell it; 0: nobody has told us
     wire::Nonce opener_nonce{};
     wire::Nonce acceptor_nonce{};
@@ -50,13 +51,14 @@ struct HelloSeen {
     std::uint64_t features{0};
     bool by_address{false};
 };
-// Acceptor: check a hello against our own name. On success fills `attempt` (role, opener_nonce, secret, epoch, peer_received, peer_rank).
+// Acceptor: check a hello against our own name. On success fills `attempt` (role, opener_nonce, secret, epoch and what the peer tells).
 // kRefused with `reason` set: answer with a reject.
 Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, bool allow_by_address, std::span<const std::byte> in,
                              wire::RejectReason& reason) noexcept;
 
 // Acceptor: attempt.acceptor_nonce and rank are inputs.
-std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::span<std::byte> out) noexcept;
+std::size_t write_welcome(const Attempt& attempt, const wire::EndpointName& self, std::uint32_t received, std::uint64_t features,
+                          std::span<std::byte> out) noexcept;
 std::size_t write_reject(LinkRole role, wire::RejectReason reason, std::uint32_t epoch, std::span<std::byte> out) noexcept;
 
 struct WelcomeSeen {
@@ -65,7 +67,7 @@ struct WelcomeSeen {
     std::uint32_t epoch{0};        // of the reject
     wire::EndpointName acceptor;
 };
-// Opener: fills attempt.acceptor_nonce, peer_received and peer_rank. kProtocol when it is neither a welcome of whom we asked nor a reject.
+// Opener: fills attempt.acceptor_nonce and what the peer tells. kProtocol when it is neither a welcome of whom we asked nor a reject.
 Result<WelcomeSeen> read_welcome(Attempt& attempt, std::uint64_t target_id, std::span<const std::byte> in) noexcept;
 
 std::size_t write_confirm(const Attempt& attempt, std::span<std::byte> out) noexcept;

@@ -19,10 +19,10 @@ void SessionLayer::transfer_begins(Session& s, std::uint32_t slot, std::uint64_t
     }
 }
 
-void SessionLayer::transfer_ends(Session& s, std::uint32_t slot) noexcept
+void SessionLayer::transfer_ends(Session& s, std::uint32_t slot, bool arrived) noexcept
 {
     if (s.paths_ != nullptr) {
-        end_transfer(s, slot);
+        end_transfer(s, slot, arrived);
     }
 }
 

@@ -146,7 +146,7 @@ Port* SessionLayer::bulk_port(const Session& s, Port* lane) noexcept
 }
 
 // A lane that carries less per time than the bulk link does is left when that pays for question and answer: one way of each link more, and waits for cores.
-std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
+std::size_t SessionLayer::lane_worth(const Session& s, bool asked) const noexcept
 {
     Port* const lane = s.links_[0].port;
     Port* const bulk = bulk_port(s, lane);
@@ -156,8 +156,9 @@ std::size_t SessionLayer::lane_worth(const Session& s) const noexcept
     const model::Line here = expected_of(s, *lane);
     const model::Line there = expected_of(s, *bulk);
     const double gain = here.per_byte_ns - there.per_byte_ns;
-    const double asked = here.fixed_ns + there.fixed_ns + more_frames_ns(config_, *bulk) + waits_for_cores_ns(config_);
-    const double worth = gain > 0 ? asked / gain : kNoLength;
+    const double question = asked ? 2 * here.fixed_ns + waits_for_cores_ns(config_) : 0;
+    const double longer = there.fixed_ns - here.fixed_ns + more_frames_ns(config_, *bulk) + question;
+    const double worth = gain > 0 ? std::max(longer, 0.0) / gain : kNoLength;
     return worth < kNoLength ? static_cast<std::size_t>(worth) : SIZE_MAX;
 }
 
@@ -193,16 +194,19 @@ void SessionLayer::time_transfer(Session& s, std::uint32_t slot, std::uint64_t b
     }
 }
 
-void SessionLayer::end_transfer(Session& s, std::uint32_t slot) noexcept
+void SessionLayer::end_transfer(Session& s, std::uint32_t slot, bool arrived) noexcept
 {
     Paths& p = *s.paths_;
     const auto t = std::find_if(p.transfers.begin(), p.transfers.end(), [slot](const auto& x) { return x.slot == slot; });
     if (t == p.transfers.end()) {
         return;
     }
+    t->slot = 0;
+    if (!arrived) {
+        return;
+    }
     const TimePoint now = clock_.now();
     p.done_bytes += t->bytes;
-    t->slot = 0;
     if (p.bulk_heard != s.bulk_heard_) {
         p.bulk_heard = s.bulk_heard_;
         p.peer_sends_until = now + kSendsToo;

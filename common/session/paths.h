@@ -78,7 +78,7 @@ struct LanePaths {
 struct Paths {
     explicit Paths(const model::PathChoice::Config& config) noexcept : choice{config} {}
 
-    // A transfer of ours on its way: from the grant of its receiver to its FIN.
+    // A transfer of ours on its way: from the grant of its receiver, or from its own beginning if none is needed, to its FIN.
     struct Transfer {
         std::uint32_t slot{0};        // of its sender; 0: this place is free
         unsigned moves{0};            // of the link when it began: a move in between spoils the measurement

@@ -47,12 +47,12 @@ void Port::on_packet_end(LinkId, PeerId peer, void* cookie, std::size_t, bool ok
 Landing Port::on_bulk_begin(LinkId, PeerId peer, const wire::BulkHead& head) noexcept
 {
     Session& s = *layer_.find(peer);
-    ++s.heard_;
-    ++s.bulk_heard_;
-    if (s.down_reason() != Status::kOk) {
-        return {};
+    const Landing landing = s.down_reason() == Status::kOk ? layer_.sink_.on_bulk_begin(s, head) : Landing{};
+    if (!landing.later) {   // else it is heard once, when it goes on
+        ++s.heard_;
+        ++s.bulk_heard_;
     }
-    return layer_.sink_.on_bulk_begin(s, head);
+    return landing;
 }
 
 std::size_t Port::bulk_awaited(PeerId peer) noexcept

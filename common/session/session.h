@@ -87,6 +87,7 @@ struct LinkState {
     TimePoint incoming_until{};
     std::uint32_t peer_received{0};   // by its hello; valid when kUp
     bool beside{false};               // Attempt::beside; likewise
+    bool takes_unasked{false};        // bulk packets of writes that it did not ask for; likewise
     bool twin{false};                 // it took the place of one that came there just before, beside the same other one: both sides had opened one
     Port* before{nullptr};            // where the link was that this one took the place of while both were up; null: there was none
     std::uint64_t heard_at_up{0};
@@ -125,6 +126,10 @@ public:
     [[nodiscard]] Status down_reason() const noexcept { return down_.load(std::memory_order_acquire); }
     [[nodiscard]] std::uint64_t endpoint_id() const noexcept { return endpoint_id_.load(std::memory_order_relaxed); }
     [[nodiscard]] bool lane_up() const LINNET_REQUIRES(lock) { return links_[0].phase == LinkState::Phase::kUp; }
+    // Bulk packets of a write may go out now without a grant.
+    [[nodiscard]] bool takes_unasked() const noexcept LINNET_REQUIRES(lock);
+    // As Transport::resume_bulk(), of its bulk link. Token held.
+    void resume_bulk() noexcept LINNET_REQUIRES(lock);
     // The bulk link opens where the lane is not, or is no more.
     [[nodiscard]] bool bulk_opens_elsewhere() const LINNET_REQUIRES(lock)
     {
@@ -156,6 +161,8 @@ private:
     friend class SessionLayer;
     friend class Port;
 
+    // Which of its links carries bulk data, whether it is up or not.
+    [[nodiscard]] int bulk_link() const noexcept LINNET_REQUIRES(lock);
     [[nodiscard]] std::string labelled(const wire::EndpointName& name) const LINNET_REQUIRES(lock);
     void called(const InetAddress& from, std::uint64_t features) noexcept LINNET_REQUIRES(lock)
     {
@@ -247,6 +254,7 @@ public:
     // The peer went down while it was coming.
     virtual void on_message_lost(Session& s, void* cookie) noexcept = 0;
 
+    // As TransportSink::on_bulk_begin().
     virtual Landing on_bulk_begin(Session& s, const wire::BulkHead& head) noexcept = 0;
     [[nodiscard]] virtual std::size_t bulk_awaited(Session&) noexcept { return 0; }
     virtual void on_bulk_end(Session& s, void* cookie, std::size_t landed, bool ok) noexcept = 0;

@@ -186,11 +186,10 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     if (down != Status::kOk) {
         return down;
     }
-    Port* port = s.links_[0].port;
-    const bool separate = port == nullptr || port->transport().caps().separate_bulk;
-    LinkState& link = s.links_[separate ? 1 : 0];
+    const int which = s.bulk_link();
+    LinkState& link = s.links_[which];
     if (link.phase != LinkState::Phase::kUp) {
-        if (separate) {
+        if (which != 0) {
             link.wanted = true;
             open_when_idle(s, LinkRole::kBulk);
         }
@@ -198,6 +197,26 @@ Status SessionLayer::send_bulk(Session& s, const wire::BulkHead& head, std::span
     }
     const Status sent = link.port->transport().send_bulk(link.id, head, payload, cookie);
     return sent == Status::kPeerDown ? Status::kAgain : sent;   // the link died; on_bulk_down() comes, then a new grant
+}
+
+int Session::bulk_link() const noexcept
+{
+    const Port* const lane = links_[0].port;
+    return lane == nullptr || lane->transport().caps().separate_bulk ? 1 : 0;
+}
+
+bool Session::takes_unasked() const noexcept
+{
+    const LinkState& link = links_[bulk_link()];
+    return link.phase == LinkState::Phase::kUp && link.takes_unasked;
+}
+
+void Session::resume_bulk() noexcept
+{
+    const LinkState& link = links_[bulk_link()];
+    if (link.phase == LinkState::Phase::kUp) {
+        link.port->transport().resume_bulk(link.id);
+    }
 }
 
 bool SessionLayer::bulk_over(Session& s, const void* cookie) noexcept

@@ -126,8 +126,8 @@ public:
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
     // Any thread. What is sent next answers what came, or is a step of an exchange whose other half the host has just asked for.
     void next_turn() noexcept { turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-    // Bytes of a message from which on it is there sooner as bulk data than over the lane, as expected of links and waits for cores; SIZE_MAX: never.
-    [[nodiscard]] std::size_t lane_worth(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
+    // Bytes of a message from which on it is there sooner as bulk data, asked for or not, than over the lane, as expected of links and waits; SIZE_MAX: never.
+    [[nodiscard]] std::size_t lane_worth(const Session& s, bool asked = true) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::first_fragment of the lane, or 0 where bulk data goes over another transport; SIZE_MAX: none is up.
     [[nodiscard]] std::size_t first_fragment(const Session& s) const noexcept LINNET_REQUIRES(s.lock);
     // TransportCaps::bulk_packet of the link that send_bulk() would take; 0: none is up.
@@ -136,9 +136,9 @@ public:
     Status send_bulk(Session& s, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept LINNET_REQUIRES(s.lock);
     // As Transport::bulk_over(), of what send_bulk() took.
     [[nodiscard]] bool bulk_over(Session& s, const void* cookie) noexcept LINNET_REQUIRES(s.lock);
-    // The receiver has asked for `bytes` of the message in our slot, and later has all of it: timed, where there is a choice of paths. Token held.
+    // `bytes` of the message in our slot are about to go, for the receiver asked or needs not, and later it has all of them: timed, where there is a choice.
     void transfer_begins(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock);
-    void transfer_ends(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock);
+    void transfer_ends(Session& s, std::uint32_t slot, bool arrived) noexcept LINNET_REQUIRES(s.lock);   // else it was refused. Token held
     // A message of `bytes`, or the answer to one that somebody waits for, is about to be sent, or has come, whole or announced: the lane goes where messages
     // like it are expected to take the least time.
     void message_sent(Session& s, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock)
@@ -235,7 +235,7 @@ private:
     // paths (paths.cc)
     void find_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     void time_transfer(Session& s, std::uint32_t slot, std::uint64_t bytes) noexcept LINNET_REQUIRES(s.lock);
-    void end_transfer(Session& s, std::uint32_t slot) noexcept LINNET_REQUIRES(s.lock);
+    void end_transfer(Session& s, std::uint32_t slot, bool arrived) noexcept LINNET_REQUIRES(s.lock);
     void find_lane_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     static void forget_paths(Session& s) noexcept LINNET_REQUIRES(s.lock);
     template <std::size_t N>

@@ -125,7 +125,7 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
         target.secret = {};
     }
-    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), listens_unnamed(), out);
+    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), listens_unnamed() | wire::kTakesUnasked, out);
 }
 
 HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept
@@ -188,7 +188,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         v.action = HelloVerdict::Action::kAccept;
         v.peer = s.id;
         v.role = attempt.role;
-        v.reply_bytes = write_welcome(attempt, self_, s.received_.load(std::memory_order_relaxed), reply);
+        v.reply_bytes = write_welcome(attempt, self_, s.received_.load(std::memory_order_relaxed), wire::kTakesUnasked, reply);
         if (opening) {
             old[n++] = {link.port, link.id};
         }
@@ -401,6 +401,7 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
     link.phase = LinkState::Phase::kUp;
     link.peer_received = attempt.peer_received;
     link.beside = attempt.beside;
+    link.takes_unasked = attempt.peer_takes_unasked && port.transport().caps().unasked;
     if (role == LinkRole::kLane) {
         s.blocked_ = true;   // until on_link_up()
         s.at_once_ = port.transport().caps().at_once;
@@ -417,6 +418,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         Attempt attempt;
         attempt.peer_received = s->received_.load(std::memory_order_relaxed);
         attempt.peer_rank = config_.told_rank;
+        attempt.peer_takes_unasked = true;
         install_link(*s, port, id, role, attempt);
     }
     LaneNews news;

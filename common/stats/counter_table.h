@@ -17,7 +17,7 @@ enum class Counter : std::uint8_t {
     // messages
     kTxMessages, kTxBytes, kRxMessages, kRxBytes,
     kEagerSent, kRndvSent, kRndvReceived, kUnexpected, kTruncated, kCanceled, kActiveSent, kActiveReceived, kRmaOperations,
-    kCompletions,
+    kRmaUnasked, kCompletions,
     // sessions
     kConnects, kReconnects, kPathMoves, kAcksSent, kRetransmittedMessages, kDuplicatesDropped, kStaleBulkDropped, kUnexpectedDropped,
     kCreditStalls, kHeldBack, kPeersLost, kProtocolErrors, kRefusedHellos,
@@ -70,6 +70,7 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kActiveSent, "active_sent", CounterUnit::kEvents, "Active messages sent."},
     {Counter::kActiveReceived, "active_received", CounterUnit::kEvents, "Active messages received."},
     {Counter::kRmaOperations, "rma_operations", CounterUnit::kEvents, "One-sided operations started here."},
+    {Counter::kRmaUnasked, "rma_unasked", CounterUnit::kEvents, "Long writes that were sent without asking first."},
     {Counter::kCompletions, "completions", CounterUnit::kEvents, "Completions and active messages handed to the host."},
     {Counter::kConnects, "connects", CounterUnit::kEvents, "Sessions with a peer that came up."},
     {Counter::kReconnects, "reconnects", CounterUnit::kEvents, "Sessions that came up again over another connection."},

@@ -54,6 +54,7 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     Nanos lost_frame{0};          // prior: what a frame that the network loses costs those behind it
     Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
     double calls{0};              // prior: the latency is longer by so many times what a system call takes above kUsualCall
+    bool unasked{false};          // its bulk packets may be told to wait (Landing::later), so they may come before it is known what for
     double busy{1};               // prior: the share of the latency in which a processor works, as against waits: what counts where ranks share cores
 };
 inline constexpr Nanos kUsualCall{200};
@@ -103,6 +104,7 @@ struct Landing {
     std::byte* to{nullptr};
     std::size_t room{0};
     void* cookie{nullptr};
+    bool later{false};            // bulk, with caps().unasked: not known yet. It has not begun; the question comes again, after resume_bulk() at the latest
 };
 
 // What the owner of the transport says to a hello of the other side.
@@ -222,6 +224,8 @@ public:
     // bytes by another link is not enough. True: the packet is the caller's again, no on_bulk_sent() will come for it, and where the link was full it has
     // room now. False: that is still to come. Token held.
     [[nodiscard]] virtual bool bulk_over(LinkId, const void*) noexcept { return false; }
+    // It may be known by now where the bulk packet goes that was to come later. Token held; any lock may be, so nothing is called from here.
+    virtual void resume_bulk(LinkId) noexcept {}
 
     // Memory instead of packets, where the system lets one process read another's. offer(): the peer of this lane link may read `bytes` of ours, which the
     // caller tells it and keeps until it answers; false: it cannot, or they go better in packets. `alone`: we shall not be there to send these. Threads as for

@@ -30,6 +30,7 @@ inline constexpr std::uint64_t kAtLocalhostV4 = 1u << 0;   // 127.0.0.1
 inline constexpr std::uint64_t kAtLocalhostV6 = 1u << 1;   // ::1
 inline constexpr std::uint64_t kAtLinkLocal = 1u << 2;     // link-local IPv6 addresses of the interfaces that it uses, none of which another has with this port
 inline constexpr std::uint64_t kUnnamed = kAtLocalhostV4 | kAtLocalhostV6 | kAtLinkLocal;
+inline constexpr std::uint64_t kTakesUnasked = 1u << 3;    // its sender takes writes with flag::kUnasked
 
 struct HelloHead {
     le32 magic;

@@ -45,6 +45,7 @@ inline constexpr std::uint16_t kWantAck = 1;   // the sender's completion waits 
 inline constexpr std::uint16_t kSync = 2;      // eager: answer with kMatched when matched
 inline constexpr std::uint16_t kPolling = 4;   // the sender of this packet polls right now
 inline constexpr std::uint16_t kImmediate = 8; // eager, RTS, write: the immediate was given, and is not 0 for want of one
+inline constexpr std::uint16_t kUnasked = 16;  // write: all of it comes as bulk packets without a grant; bulk: it is of such a write
 }   // namespace flag
 
 struct PacketHead {
@@ -153,6 +154,7 @@ inline constexpr std::uint32_t kMaxOneSided = 1024;
 // What a write with an immediate takes of the eager credit, until its receiver has seen the immediate.
 inline constexpr std::uint32_t kEventCredit = 64;
 
+// With kUnasked recv_slot is the number of its write among the unasked ones of its sender, from 1, wrapping; and the generation is 1.
 struct BulkHead {
     std::uint8_t version{kWireVersion};
     PacketKind kind{PacketKind::kBulkData};

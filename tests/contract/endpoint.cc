@@ -217,7 +217,7 @@ void Sink::on_packet_end(LinkId link, PeerId, void* cookie, std::size_t bytes, b
 
 Landing Sink::on_bulk_begin(LinkId link, PeerId, const wire::BulkHead& head) noexcept
 {
-    const Landing l = land(std::as_bytes(std::span{&head, 1}), head.body_bytes.get());
+    const Landing l = later ? Landing{.later = true} : land(std::as_bytes(std::span{&head, 1}), head.body_bytes.get());
     called("on_bulk_begin", link);
     return l;
 }

@@ -100,6 +100,7 @@ public:
     bool elsewhere{false};               // a rejected welcome came from another process
     bool give_up{false};                 // make_hello() writes nothing
     std::size_t room{SIZE_MAX};          // of each landing, at most
+    bool later{false};                   // where a bulk packet goes is not known yet
     std::function<void(const char* call, LinkId link)> on_call;   // inside each call, after it was recorded
 
     std::size_t make_hello(LinkId link, PeerId peer, LinkRole role, std::span<std::byte> out) noexcept override;

@@ -15,6 +15,7 @@ contract_test_SOURCES = \
     contract/shm_read_test.cc \
     contract/tcp_link_test.cc \
     contract/tcp_hot_test.cc \
+    contract/tcp_later_test.cc \
     contract/tcp_sleep_test.cc \
     contract/transport_contract_test.cc \
     contract/udp_cut_test.cc \

@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <cstring>
+#include <memory>
 
 #include "contract/endpoint.h"
 #include "sys/tcp_socket.h"
@@ -83,6 +84,28 @@ public:
 
 private:
     Fd fd_;
+};
+
+// A RawPeer with a bulk link to the second endpoint of a pair of TcpTransports.
+class RawBulkLink : public ::testing::TestWithParam<Kind> {
+protected:
+    void SetUp() override
+    {
+        pair = std::make_unique<Pair>(GetParam());
+        if (!pair->ready()) {
+            GTEST_SKIP() << "no such address on this machine";
+        }
+        raw.start(pair->b().name);
+        raw.send(raw.hello(wire::HelloKind::kHello, LinkRole::kBulk));
+        ASSERT_TRUE(pair->run_until([&] { return b().hellos == 1; }));
+        raw.send(raw.hello(wire::HelloKind::kConfirm, LinkRole::kBulk));
+        ASSERT_TRUE(pair->run_until([&] { return b().ups.size() == 1; }));
+    }
+    Sink& b() { return pair->b().sink; }
+    Transport& receiver() { return *pair->b().transport; }
+
+    std::unique_ptr<Pair> pair;
+    RawPeer raw;
 };
 
 // Listens at the address of `like`, on a port of its own, and never accepts.

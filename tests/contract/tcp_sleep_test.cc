@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <memory>
 #include <thread>
 
 #include "contract/endpoint.h"
@@ -13,30 +12,13 @@
 namespace linnet::contract {
 namespace {
 
-class TcpSleep : public ::testing::TestWithParam<Kind> {
-protected:
-    void SetUp() override
-    {
-        pair = std::make_unique<Pair>(GetParam());
-        if (!pair->ready()) {
-            GTEST_SKIP() << "no such address on this machine";
-        }
-        raw.start(pair->b().name);
-        raw.send(raw.hello(wire::HelloKind::kHello, LinkRole::kBulk));
-        ASSERT_TRUE(pair->run_until([&] { return b().hellos == 1; }));
-        raw.send(raw.hello(wire::HelloKind::kConfirm, LinkRole::kBulk));
-        ASSERT_TRUE(pair->run_until([&] { return b().ups.size() == 1; }));
-    }
-    Sink& b() { return pair->b().sink; }
-    std::unique_ptr<Pair> pair;
-    RawPeer raw;
-};
+class TcpSleep : public RawBulkLink {};
 
 // While the host computes, a wake-up for each segment would take of its core. Who waits himself wants each at once.
 TEST_P(TcpSleep, EventThreadIsWokenWhenTheRestOfAPacketIsHere)
 {
     using Sleeper = EventSource::Sleeper;
-    Transport& receiver = *pair->b().transport;
+    Transport& receiver = this->receiver();
     const auto sleeps = [&](Sleeper who) {
         ASSERT_TRUE(receiver.prepare_sleep());
         receiver.will_sleep(who);

@@ -54,7 +54,7 @@ void check_hello(std::span<const std::byte> in)
             LINNET_FUZZ_CHECK(!seen->by_address || by_address);
             LINNET_FUZZ_CHECK(static_cast<unsigned>(a.role) <= 1);
             std::array<std::byte, kMaxHelloBytes> out;
-            LINNET_FUZZ_CHECK(session::write_welcome(a, kAcceptor, 3, out) == sizeof(wire::WelcomePacket));
+            LINNET_FUZZ_CHECK(session::write_welcome(a, kAcceptor, 3, 0, out) == sizeof(wire::WelcomePacket));
         }
         LINNET_FUZZ_CHECK(session::reject_text(reason) != nullptr);
     }
@@ -106,7 +106,7 @@ std::vector<Input> hello_seeds()
     const auto seen = session::read_hello(acceptor, kAcceptor, false, out, reason);
     LINNET_FUZZ_CHECK(static_cast<bool>(seen));
     acceptor.acceptor_nonce.fill(9);
-    all.push_back(input_of(1, out, session::write_welcome(acceptor, kAcceptor, 17, out)));
+    all.push_back(input_of(1, out, session::write_welcome(acceptor, kAcceptor, 17, 0, out)));
     all.push_back(input_of(2, out, session::write_confirm(acceptor, out)));
     all.push_back(input_of(1, out, session::write_reject(LinkRole::kBulk, wire::RejectReason::kStale, 9, out)));
     wire::EndpointName address = kAcceptor;

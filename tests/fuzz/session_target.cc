@@ -211,7 +211,7 @@ private:
                 bytes = session::write_reject(was.role, static_cast<wire::RejectReason>(in_.byte() % 10), in_.byte(), reply);
             } else {
                 const std::uint8_t how = in_.byte();
-                bytes = session::write_welcome(a, self, how == 0 ? in_.take<std::uint32_t>() : transport_.last_number, reply);
+                bytes = session::write_welcome(a, self, how == 0 ? in_.take<std::uint32_t>() : transport_.last_number, 0, reply);
             }
             std::array<std::byte, kMaxHelloBytes> out{};
             const HelloVerdict v = port_.on_welcome(was.id, was.peer, was.role, std::span{reply}.first(bytes), out);

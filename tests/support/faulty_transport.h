@@ -49,6 +49,7 @@ public:
         return happens(faults_.short_send) ? NextWrite{} : real_->send_now(link, head, payload);
     }
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    void resume_bulk(LinkId link) noexcept override { real_->resume_bulk(link); }
     [[nodiscard]] Nanos unanswered(LinkId link) noexcept override { return real_->unanswered(link); }
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;

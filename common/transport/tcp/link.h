@@ -56,6 +56,8 @@ struct Rx : RxBody {
     std::uint32_t begin{0};
     std::uint32_t end{0};
     std::uint32_t low_water{1};   // of the socket, in bytes: epoll tells of fewer only when no more can come
+    bool waits{false};            // on a bulk link: nobody knows yet where the packet goes whose head is here (Landing::later), and resume_bulk() did not come
+    bool unwatched{false};        // epoll was told meanwhile not to watch for more
     std::uint8_t expect_long{0};  // not 0: a long packet came lately, and this many short ones may come before it is forgotten
     std::array<std::byte, sizeof(wire::BulkHead)> bulk_head{};
 };

@@ -103,7 +103,10 @@ unsigned TcpTransport::receive(Link& link, unsigned budget) noexcept
     Rx& rx = link.rx;
     unsigned done = 0;
     std::size_t bytes = 0;
-    while (done < std::max(budget, 1u) && bytes < kPassBytes) {
+    if (link.role == LinkRole::kBulk && !rx.in_body && rx.end - rx.begin == sizeof(wire::BulkHead)) {   // its packet was to come later
+        done = parse_bulk(link);
+    }
+    while (link.id == id && !rx.waits && done < std::max(budget, 1u) && bytes < kPassBytes) {
         if (rx.ahead == nullptr && !take_buffer(rx)) {
             return done;   // no memory now; the data waits in the socket
         }
@@ -216,6 +219,10 @@ unsigned TcpTransport::parse_bulk(Link& link) noexcept
         }
         const Landing landing = sink_->on_bulk_begin(id, link.peer, head);
         if (link.id != id) {
+            return done;
+        }
+        rx.waits = landing.later;
+        if (rx.waits) {
             return done;
         }
         rx.begin = rx.end = 0;

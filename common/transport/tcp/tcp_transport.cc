@@ -47,6 +47,7 @@ constexpr TransportCaps kCaps{
     // A receiver answers beyond one segment at once (RFC 9293, 3.8.6.3), and who reads the socket waits until that is on its way.
     .more_frames = Nanos{3500},
     .calls = 5,   // as those of udp, and of its acknowledgements
+    .unasked = true,
     .busy = 0.55,
 };
 
@@ -250,12 +251,38 @@ void TcpTransport::set_low_water(Link& link, std::size_t bytes) noexcept
     }
 }
 
+// A link whose packet waits has bytes to read, and nobody reads them: epoll would end every sleep. Arming for room to write, which any thread does, has it
+// watch again; then it is told again.
+void TcpTransport::watch(Link& link, bool on) noexcept
+{
+    MutexLock lock{link.tx_lock};
+    const std::uint32_t in = on ? std::uint32_t{EPOLLIN} : 0;
+    const std::uint32_t out = link.tx.armed ? std::uint32_t{EPOLLOUT} : 0;
+    link.rx.unwatched = epoll_.modify(link.fd.get(), in | out, link.id.value, log_) == Status::kOk && !on;
+}
+
+void TcpTransport::resume_bulk(LinkId id) noexcept
+{
+    RoleScope token{token_};
+    Link* const link = links_.find(id);
+    if (link == nullptr || !link->rx.waits) {
+        return;
+    }
+    link->rx.waits = false;   // the next read asks: whoever sleeps before that is to be woken
+    if (link->rx.unwatched) {
+        watch(*link, true);
+    }
+}
+
 void TcpTransport::will_sleep(Sleeper who) noexcept
 {
     RoleScope token{token_};
     sleeper_ = who;
     for (unsigned i = 0; i < hot_.count(); ++i) {
         Link& link = hot_[i];
+        if (link.rx.waits) {
+            watch(link, false);
+        }
         std::size_t missing = 0;
         if (who == Sleeper::kEventThread && link.rx.in_body) {
             missing = link.rx.body_left;
@@ -303,8 +330,15 @@ unsigned TcpTransport::handle(Link& link, std::uint32_t events, unsigned budget)
     if ((events & EPOLLOUT) != 0) {
         done += flush(link);
     }
+    if (link.id == id && link.rx.waits && (events & (EPOLLERR | EPOLLHUP)) != 0) {   // of which epoll tells in any case
+        fail_link(link, socket_error(link.fd.get()), "closed by the peer");
+        return done + 1;
+    }
     if (link.id == id && (events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) {
         const unsigned n = receive(link, budget);
+        if (link.id == id && link.rx.waits) {
+            watch(link, false);
+        }
         if (n != 0 && link.id == id) {
             warm(link);
         }

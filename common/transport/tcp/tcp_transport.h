@@ -50,6 +50,7 @@ public:
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
     [[nodiscard]] Losses losses(LinkId link) noexcept override;
+    void resume_bulk(LinkId link) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
 
@@ -89,6 +90,7 @@ private:
     void cool(Link& link) noexcept LINNET_REQUIRES(token_);
     void found_nothing(Link& link) noexcept LINNET_REQUIRES(token_);
     void set_low_water(Link& link, std::size_t bytes) noexcept LINNET_REQUIRES(token_);
+    void watch(Link& link, bool on) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
 
     // ---- before the first link (setup.cc) ----

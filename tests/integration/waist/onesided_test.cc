@@ -4,10 +4,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <random>
+#include <string_view>
 #include <thread>
 
 #include "capi/linnet_rma.h"
 #include "integration/waist/waist.h"
+#include "support/seed.h"
 
 namespace linnet::testing {
 namespace {
@@ -57,7 +62,7 @@ private:
 // Two endpoints; the memory of one is open to the other.
 class OneSided : public ::testing::Test {
 protected:
-    OneSided() { to_b = a.add(b); }
+    explicit OneSided(const char* transports = LINNET_WAIST_TRANSPORTS) : a{{{"transports", transports}}}, b{{{"transports", transports}}} { to_b = a.add(b); }
 
     linnet_region_t* open(void* base, std::uint64_t bytes, std::uint32_t flags = LINNET_REGION_READ | LINNET_REGION_WRITE, std::uint64_t origin = 0,
                           std::uint64_t key = kKey)
@@ -502,6 +507,23 @@ TEST_F(OneSided, AtomicOperationsOfSeveralPeersAllCount)
 }
 
 #ifndef LINNET_WAIST_SHARED
+// Over a link that can let their bytes wait. Until it is up, which takes a transfer that wants it, they ask.
+TEST_F(OneSided, LongWritesDoNotAskOverTcp)
+{
+    Memory<unsigned char> memory(1u << 20);
+    open(memory.theirs(), memory.size());
+    const Bytes out = pattern(memory.size(), 3);
+    for (unsigned i = 0; i < 5; ++i) {
+        EXPECT_EQ(a.counter("rma_unasked"), i == 0 ? 0u : i - 1);
+        std::fill(memory.begin(), memory.end(), static_cast<unsigned char>(0xee));
+        ASSERT_EQ(run(true, contiguous(out.data(), out.size()), 0), LINNET_OK);
+        EXPECT_TRUE(std::equal(out.begin(), out.end(), memory.begin()));
+    }
+    ASSERT_EQ(run(true, contiguous(out.data(), out.size()), 1), LINNET_ERR_BOUNDS);   // told when its bytes are on their way
+    ASSERT_EQ(run(true, contiguous(out.data(), out.size()), 0), LINNET_OK);
+    EXPECT_EQ(a.counter("rma_unasked"), 6u);
+}
+
 // Connections of this process are cut again and again, and nothing is lost, doubled or out of place.
 TEST_F(OneSided, BrokenConnectionsChangeNothing)
 {
@@ -527,6 +549,71 @@ TEST_F(OneSided, BrokenConnectionsChangeNothing)
         EXPECT_EQ(in, out) << round;
     }
 }
+
+// Many under way at a time, of which one connection or the other is cut: bulk packets that come without having been asked for, and before the announcement that
+// they belong to, after their write has been granted anew, or over a link that does not let them wait.
+class CutConnections : public OneSided, public ::testing::WithParamInterface<const char*> {
+protected:
+    CutConnections() : OneSided{GetParam()} {}
+};
+
+TEST_P(CutConnections, ChangeNothingOfManyWrites)
+{
+    constexpr std::size_t kWrites = 16;
+    constexpr std::size_t kMost = 1u << 20;
+    std::mt19937_64 random{test_seed(11)};
+    News news;
+    ASSERT_EQ(linnet_remote_register(b.context(), News::on_remote, &news), LINNET_OK);
+    Memory<unsigned char> memory(kWrites * kMost);
+    open(memory.theirs(), memory.size());
+    std::size_t told = 0;
+    struct Round {
+        std::array<Op, kWrites> ops;
+        std::array<Bytes, kWrites> out;
+    };
+    for (unsigned number = 0; number < 25; ++number) {
+        auto round = std::make_unique<Round>();
+        for (std::size_t i = 0; i < kWrites; ++i) {
+            round->out[i] = pattern(1 + random() % kMost, static_cast<unsigned>(random()));
+            const bool tells = random() % 3 == 0;
+            told += tells ? 1 : 0;
+            ASSERT_EQ(start(round->ops[i], true, contiguous(round->out[i].data(), round->out[i].size()), i * kMost,
+                            tells ? std::uint32_t{LINNET_SEND_IMMEDIATE} : 0, number),
+                      LINNET_IN_PROGRESS);
+            if (random() % 4 == 0) {
+                const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds{random() % 300};
+                ASSERT_TRUE(drive({&a}, [&] { return std::chrono::steady_clock::now() > until; }));
+            }
+            const std::vector<int> all = tcp_connections();
+            if (random() % 8 == 0 && !all.empty()) {
+                shut({all[random() % all.size()]});
+            }
+        }
+        const auto& ops = round->ops;
+        if (!drive({&a, &b}, [&] { return std::all_of(ops.begin(), ops.end(), [](const Op& o) { return o.complete(); }); })) {
+            static_cast<void>(round.release());   // it is the context's until that closes
+            FAIL() << "round " << number;
+        }
+        for (std::size_t i = 0; i < kWrites; ++i) {
+            const Bytes& out = round->out[i];
+            ASSERT_EQ(ops[i].status(), LINNET_OK) << number << ", " << i;
+            ASSERT_TRUE(std::equal(out.begin(), out.end(), memory.begin() + static_cast<std::ptrdiff_t>(i * kMost))) << number << ", " << i;
+        }
+    }
+    EXPECT_TRUE(std::string_view{GetParam()} != "tcp" || a.counter("rma_unasked") >= 20) << a.counter("rma_unasked");
+    const auto immediates = [&] {
+        return static_cast<std::size_t>(
+            std::count_if(news.heard.begin(), news.heard.end(), [](const linnet_remote_t& n) { return (n.flags & LINNET_SEND_IMMEDIATE) != 0; }));
+    };
+    EXPECT_TRUE(drive({&a, &b}, [&] { return immediates() >= told; }));
+    EXPECT_EQ(immediates(), told);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, CutConnections, ::testing::Values("tcp", "tcp,udp", "udp,tcp"), [](const auto& p) {
+    std::string name{p.param};
+    std::replace(name.begin(), name.end(), ',', '_');
+    return name;
+});
 #endif
 
 }   // namespace

@@ -9,5 +9,6 @@ unit_proto_test_SOURCES = \
     unit/proto/credit_test.cc \
     unit/proto/hand_over_test.cc \
     unit/proto/own_peer.h \
+    unit/proto/unasked_write_test.cc \
     unit/proto/write_first_test.cc
 unit_proto_test_LDADD = $(TEST_LIBS) $(libs_proto) $(libs_transport_loopback)

@@ -47,10 +47,11 @@ protected:
     }
 
     template <class Header>
-    void arrives(wire::PacketKind kind, const Header& header, std::size_t payload)
+    void arrives(wire::PacketKind kind, const Header& header, std::size_t payload, std::uint16_t flags = 0)
     {
         wire::PacketHead head;
         head.kind = kind;
+        head.flags.set(flags);
         head.body_bytes.set(static_cast<std::uint32_t>(sizeof header + payload));
         std::vector<std::byte> packet(sizeof head + sizeof header + payload);
         std::memcpy(packet.data(), &head, sizeof head);

@@ -76,7 +76,7 @@ TEST_F(Handshake, CarriesNamesNumbersAndEpochBothWays)
     EXPECT_EQ(theirs.epoch.opener, opener.endpoint_id.get());
     theirs.acceptor_nonce.fill(0x22);
     std::array<std::byte, kMaxHelloBytes> welcome;
-    const std::size_t n = write_welcome(theirs, acceptor, 77, welcome);
+    const std::size_t n = write_welcome(theirs, acceptor, 77, 0, welcome);
     const auto answer = read_welcome(ours, acceptor.endpoint_id.get(), std::span{welcome}.first(n));
     ASSERT_TRUE(answer.ok());
     EXPECT_FALSE(answer->rejected);
@@ -111,10 +111,25 @@ TEST_F(Handshake, CarriesTheRankOfEachSide)
     EXPECT_EQ(theirs.peer_rank, 4u);
     theirs.rank = 0x01020304;
     std::array<std::byte, kMaxHelloBytes> welcome;
-    const std::size_t n = write_welcome(theirs, acceptor, 77, welcome);
+    const std::size_t n = write_welcome(theirs, acceptor, 77, 0, welcome);
     ASSERT_TRUE(read_welcome(ours, acceptor.endpoint_id.get(), std::span{welcome}.first(n)).ok());
     EXPECT_EQ(ours.peer_rank, 0x01020304u);
     EXPECT_EQ(ours.rank, 4u);
+}
+
+TEST_F(Handshake, CarriesWhatEachSideTakes)
+{
+    for (const std::uint64_t bits : {std::uint64_t{0}, wire::kTakesUnasked, ~std::uint64_t{0}, ~wire::kTakesUnasked}) {
+        const bool takes = (bits & wire::kTakesUnasked) != 0;
+        hello_bytes = write_hello(ours, acceptor, opener, 41, bits, hello);
+        Attempt theirs;
+        ASSERT_TRUE(read_hello(theirs, acceptor, false, sent(), reason).ok());
+        EXPECT_EQ(theirs.peer_takes_unasked, takes);
+        std::array<std::byte, kMaxHelloBytes> welcome;
+        const std::size_t n = write_welcome(theirs, acceptor, 77, bits, welcome);
+        ASSERT_TRUE(read_welcome(ours, acceptor.endpoint_id.get(), std::span{welcome}.first(n)).ok());
+        EXPECT_EQ(ours.peer_takes_unasked, takes);
+    }
 }
 
 // A change of these bytes is a change of the protocol: docs/wire-protocol.md and the version must change with them.
@@ -129,7 +144,7 @@ TEST_F(Handshake, GoldenBytes)
     ASSERT_TRUE(read_hello(theirs, acceptor, false, sent(), reason).ok());
     theirs.acceptor_nonce.fill(0x22);
     std::array<std::byte, kMaxHelloBytes> out;
-    const std::size_t n = write_welcome(theirs, acceptor, 77, out);
+    const std::size_t n = write_welcome(theirs, acceptor, 77, 0, out);
     const SipTag of_welcome = siphash128(SipKey{}, std::span{out}.first(n));
     EXPECT_EQ(hex(std::as_bytes(std::span{of_welcome})), "60d1e4b196fd2c34d6525ee38f6d0437");
     const std::size_t m = write_confirm(theirs, out);

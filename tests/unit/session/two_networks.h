@@ -131,7 +131,7 @@ public:
         world.clock.advance(on_second() ? second_takes : first_takes);
         {
             MutexLock guard{peer.lock};
-            from.layer.transfer_ends(peer, 7);
+            from.layer.transfer_ends(peer, 7, true);
         }
         for (int i = 0; i < 20; ++i) {
             step();
