@@ -112,7 +112,7 @@ typedef struct linnet_open_options {
     uint64_t wild_mask;                 /* the ignore mask (besides 0) that has the fast path; MPI's "any tag" */
     const char* label;                  /* what linnet-top shows, e.g. "job 7 rank 3"; NULL: the rank as the launcher tells it */
     uint32_t expected_peers;            /* for the descriptor budget; 0 unknown */
-    uint32_t local_ranks;               /* processes of this job on this host, for the waiting policy; 0 unknown */
+    uint32_t local_ranks;               /* processes of this job on this host, for the waiting policy; 0: as the launcher tells it */
 } linnet_open_options_t;
 
 /* Open the transports and start the event thread. Connects to nobody. */

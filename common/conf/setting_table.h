@@ -108,7 +108,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kHoldTime, "hold_time", SettingKind::kDuration, "100us", 0, 100 * detail::kMs, nullptr,
      "In a row of sends to one peer, how long a small packet may wait for the next ones, to go out with them; 0 sends each at once.", true},
     {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
-     "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means unknown.", true},
+     "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means as MPI or the environment of its launcher "
+     "says.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "

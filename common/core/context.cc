@@ -94,7 +94,7 @@ Status Context::apply_settings(const OpenArgs& args)
     };
     set_default(SettingId::kLabel, !args.label.empty() || !rank_ ? args.label : "rank " + std::to_string(*rank_));
     set_default(SettingId::kExpectedPeers, std::to_string(args.expected_peers));
-    set_default(SettingId::kLocalRanks, std::to_string(args.local_ranks));
+    set_default(SettingId::kLocalRanks, std::to_string(args.local_ranks != 0 ? args.local_ranks : launcher_local_ranks().value_or(0)));
 
     return Status::kOk;
 }

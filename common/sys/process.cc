@@ -100,6 +100,13 @@ std::optional<std::uint32_t> launcher_rank() noexcept
     return number_in("SLURM_STEP_NUM_TASKS").value_or(0) > 1 ? number_in("SLURM_PROCID") : std::nullopt;
 }
 
+std::optional<std::uint32_t> launcher_local_ranks() noexcept
+{
+    const auto open_mpi = number_in("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const auto count = open_mpi ? open_mpi : number_in("MPI_LOCALNRANKS");
+    return count.value_or(0) != 0 ? count : std::nullopt;
+}
+
 std::string host_name()
 {
     std::array<char, 256> name{};

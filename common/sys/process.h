@@ -37,6 +37,9 @@ Status random_bytes(std::span<std::byte> out, const Log& log) noexcept;
 // The rank of this process in its job as Open MPI's, a PMI's or Slurm's environment tells it; nothing when none does, or it may be that of a process above this
 // one: two PMIs that differ, a step of Slurm with one task. For messages to people, since a program may have inherited it all the same.
 [[nodiscard]] std::optional<std::uint32_t> launcher_rank() noexcept;
+// How many processes the launcher of Open MPI or MPICH started on this host, this one among them, as its environment tells; nothing when it does not. A
+// program may have inherited it, and then shares the host with them all the same.
+[[nodiscard]] std::optional<std::uint32_t> launcher_local_ranks() noexcept;
 
 // For messages to people. Neither identifies a host: containers share boot ids, and lab hosts share names.
 [[nodiscard]] std::string host_name();

@@ -72,7 +72,7 @@ protected:
             before_[i] ? ::setenv(kNames[i], before_[i]->c_str(), 1) : ::unsetenv(kNames[i]);
         }
     }
-    static std::optional<std::uint32_t> rank_with(const Variables& variables)
+    static void set(const Variables& variables)
     {
         for (const char* const name : kNames) {
             ::unsetenv(name);
@@ -80,9 +80,19 @@ protected:
         for (const auto& [name, value] : variables) {
             ::setenv(name, value, 1);
         }
+    }
+    static std::optional<std::uint32_t> rank_with(const Variables& variables)
+    {
+        set(variables);
         return launcher_rank();
     }
-    static constexpr std::array<const char*, 5> kNames{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
+    static std::optional<std::uint32_t> local_ranks_with(const Variables& variables)
+    {
+        set(variables);
+        return launcher_local_ranks();
+    }
+    static constexpr std::array<const char*, 7> kNames{"OMPI_COMM_WORLD_RANK", "PMIX_RANK",           "PMI_RANK", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                                                       "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
 
 private:
     std::vector<std::optional<std::string>> before_;
@@ -108,6 +118,17 @@ TEST_F(LauncherRank, IsANumber)
         EXPECT_EQ(rank_with({{"OMPI_COMM_WORLD_RANK", wrong}, {"PMIX_RANK", "7"}, {"PMI_RANK", wrong}}), 7u) << wrong;
     }
     EXPECT_EQ(rank_with({{"PMI_RANK", "2147483646"}}), 2147483646u);
+}
+
+TEST_F(LauncherRank, IsToldWithHowManyThereAreOnThisHost)
+{
+    EXPECT_EQ(local_ranks_with({}), std::nullopt);
+    EXPECT_EQ(local_ranks_with({{"OMPI_COMM_WORLD_LOCAL_SIZE", "8"}}), 8u);
+    EXPECT_EQ(local_ranks_with({{"MPI_LOCALNRANKS", "4"}}), 4u);
+    EXPECT_EQ(local_ranks_with({{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"MPI_LOCALNRANKS", "4"}}), 2u);
+    for (const char* const wrong : {"", "0", "x", "8x", "-1"}) {
+        EXPECT_EQ(local_ranks_with({{"OMPI_COMM_WORLD_LOCAL_SIZE", wrong}}), std::nullopt) << wrong;
+    }
 }
 
 TEST(RandomBytes, FillAllAndDiffer)
