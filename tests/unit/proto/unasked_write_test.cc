@@ -119,6 +119,15 @@ protected:
         TokenGuard token{engine_};
         proto_.on_bulk_sent(*peer_, &request, true);
     }
+    // Bulk packet `i` is what the write lacked.
+    void end_with(std::size_t i, SendRequest& request)
+    {
+        deliver(i);
+        sent(request);
+        poll();
+        EXPECT_EQ(proto_.next_completion(), &request);
+        EXPECT_EQ(region_, data_);
+    }
     std::vector<std::byte> data_ = std::vector<std::byte>(kBytes, std::byte{42});
     std::vector<std::byte> region_ = std::vector<std::byte>(kBytes);
     Unasked transport_{loopback_};
@@ -159,11 +168,7 @@ TEST_F(UnaskedWrite, WaitsForItsAnnouncement)
     const unsigned before = transport_.went_on;
     poll();   // it is here
     EXPECT_EQ(transport_.went_on, before + 1);
-    deliver(0);
-    sent(request);
-    poll();
-    EXPECT_EQ(proto_.next_completion(), &request);
-    EXPECT_EQ(region_, data_);
+    end_with(0, request);
 }
 
 // Several under way: each has its number, and those that came before it say nothing of it.
@@ -215,11 +220,7 @@ TEST_F(UnaskedWrite, BeginsAgainWhenItIsAnnounced)
     poll();
     ASSERT_EQ(transport_.heads.size(), 2u);
     EXPECT_EQ(transport_.grants, 0u);
-    deliver(1);
-    sent(request);
-    poll();
-    EXPECT_EQ(proto_.next_completion(), &request);
-    EXPECT_EQ(region_, data_);
+    end_with(1, request);
 }
 
 // The bulk link breaks when it is announced: both sides act, and what comes by the older number is dropped.
@@ -237,11 +238,7 @@ TEST_F(UnaskedWrite, IsAskedForWhenItsLinkBreaks)
     ASSERT_EQ(transport_.heads.size(), 3u);
     EXPECT_EQ(transport_.grants, 1u);
     EXPECT_EQ(transport_.heads[2].flags.get(), 0u);
-    deliver(2);
-    sent(request);
-    poll();
-    EXPECT_EQ(proto_.next_completion(), &request);
-    EXPECT_EQ(region_, data_);
+    end_with(2, request);
 }
 
 TEST_F(UnaskedWrite, NumberThatNoneCanHaveYetIsAnError)
