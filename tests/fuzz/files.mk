@@ -11,6 +11,7 @@ fuzz_targets = \
     fuzz/hello_target.cc \
     fuzz/scripted_transport.cc \
     fuzz/scripted_transport.h \
+    fuzz/session_seeds.cc \
     fuzz/session_target.cc \
     fuzz/settings_target.cc \
     fuzz/targets.cc \

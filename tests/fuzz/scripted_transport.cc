@@ -12,8 +12,13 @@ namespace linnet::fuzz {
 
 const TransportCaps& ScriptedTransport::caps() const noexcept
 {
-    static constexpr TransportCaps kCaps{
-        .name = "scripted", .lane_packet_max = 128 * 1024, .separate_bulk = true, .direct_links = false, .latency = Nanos{1}, .bytes_per_ns = 1};
+    static constexpr TransportCaps kCaps{.name = "scripted",
+                                         .lane_packet_max = 128 * 1024,
+                                         .separate_bulk = true,
+                                         .direct_links = false,
+                                         .latency = Nanos{1},
+                                         .bytes_per_ns = 1,
+                                         .unasked = true};
     return kCaps;
 }
 
@@ -135,6 +140,8 @@ Status ScriptedTransport::send_bulk(LinkId link, const wire::BulkHead& head, std
     }
     LINNET_FUZZ_CHECK(cookie != nullptr && std::none_of(bulk_.begin(), bulk_.end(), [&](const Bulk& b) { return b.link == link && b.cookie == cookie; }));
     LINNET_FUZZ_CHECK(wire::bulk_head_ok(head) && head.body_bytes.get() == payload.size());
+    const bool unasked = (head.flags.get() & wire::flag::kUnasked) != 0;
+    LINNET_FUZZ_CHECK(!unasked || (takes_unasked && head.recv_generation.get() == 1));
     const bool was_full = std::any_of(bulk_.begin(), bulk_.end(), [&](const Bulk& b) { return b.link == link && b.cookie == nullptr; });
     if (was_full || mood == Mood::kFull) {   // until write_out(), as often as it is asked
         if (!was_full) {
@@ -316,25 +323,67 @@ void ScriptedTransport::end_body(LinkId id, bool ok) noexcept
 
 void ScriptedTransport::bulk(LinkId id, const wire::BulkHead& head) noexcept
 {
-    Link* link = find(id);
-    if (link == nullptr || link->in_body) {
+    Link* const link = find(id);
+    if (link == nullptr || link->in_body || link->waits) {
         return;
     }
     if (!wire::bulk_head_ok(head)) {
         fail(id, Status::kProtocol);
         return;
     }
-    const Landing landing = sink_->on_bulk_begin(id, link->peer, head);
-    link = find(id);
+    link->head = head;
+    ask(id);
+}
+
+void ScriptedTransport::ask(LinkId id) noexcept
+{
+    const Link was = *find(id);
+    const Landing landing = sink_->on_bulk_begin(id, was.peer, was.head);
+    Link* const link = find(id);
     if (link == nullptr) {
+        return;
+    }
+    LINNET_FUZZ_CHECK(!was.waits || was.resumed || landing.later);   // a transport that waits for resume_bulk() would have waited for ever
+    link->resumed = false;
+    link->waits = landing.later;
+    if (link->waits) {
         return;
     }
     link->landing = landing;
     link->in_body = true;
     link->landed = 0;
-    link->body_left = head.body_bytes.get();
+    link->body_left = link->head.body_bytes.get();
     if (link->body_left == 0) {
         end_body(id, true);
+    }
+}
+
+void ScriptedTransport::ask_again(LinkId id) noexcept
+{
+    const Link* const link = find(id);
+    if (link != nullptr && link->waits) {
+        ask(id);
+    }
+}
+
+void ScriptedTransport::go_on() noexcept
+{
+    std::vector<LinkId> resumed;
+    for (const Link& l : links) {
+        if (l.waits && l.resumed) {
+            resumed.push_back(l.id);
+        }
+    }
+    for (const LinkId id : resumed) {
+        ask_again(id);
+    }
+}
+
+void ScriptedTransport::resume_bulk(LinkId id) noexcept
+{
+    Link* const link = find(id);
+    if (link != nullptr && link->waits) {
+        link->resumed = true;
     }
 }
 

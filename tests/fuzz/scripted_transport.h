@@ -22,6 +22,9 @@ public:
         LinkRole role{LinkRole::kLane};
         enum class State : std::uint8_t { kAttempt, kConfirm, kUp } state{State::kAttempt};   // we called; it called, confirm to come; up
         bool in_body{false};
+        bool waits{false};     // bulk: the packet of `head` was told to come later
+        bool resumed{false};   // and then to go on
+        wire::BulkHead head;
         Landing landing;
         std::size_t body_left{0};
         std::size_t landed{0};
@@ -31,6 +34,7 @@ public:
     enum class Mood : std::uint8_t { kWritten, kPending, kFull };
     Mood mood{Mood::kWritten};
     std::vector<Link> links;
+    bool takes_unasked{false};   // the other side said so, with one of its links
     // What the other side saw of us, for a script that wants to answer.
     std::uint32_t last_number{0};
     std::deque<wire::GrantHeader> grants;
@@ -43,6 +47,7 @@ public:
     [[nodiscard]] Result<LinkId> connect(PeerId peer, LinkRole role, const wire::EndpointName& name) noexcept override;
     [[nodiscard]] SendResult send_lane(LinkId link, std::span<const LanePacket> batch) noexcept override;
     [[nodiscard]] Status send_bulk(LinkId link, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept override;
+    void resume_bulk(LinkId link) noexcept override;
     void drop(LinkId link) noexcept override;
     void shutdown() noexcept override;
     unsigned poll(unsigned) noexcept override { return 0; }
@@ -61,6 +66,10 @@ public:
     // The next bytes of a packet in landing.
     void body(LinkId id, std::span<const std::uint8_t> bytes) noexcept;
     void bulk(LinkId id, const wire::BulkHead& head) noexcept;
+    // As bulk(), with the packet that was told to come later.
+    void ask_again(LinkId id) noexcept;
+    // The same on each link that was told to go on, as a transport does that is polled.
+    void go_on() noexcept;
 
 private:
     struct Borrowed {
@@ -77,6 +86,7 @@ private:
     void look(std::span<const std::byte> bytes) noexcept;
     void note(const LanePacket& packet);
     void forget(LinkId id) noexcept;
+    void ask(LinkId id) noexcept;
     void end_body(LinkId id, bool ok) noexcept;
 
     TransportSink* sink_{nullptr};

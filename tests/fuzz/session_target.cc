@@ -78,6 +78,7 @@ public:
     {
         for (unsigned steps = 0; !in_.empty() && steps < kMaxSteps; ++steps) {
             step();
+            token([&] { transport_.go_on(); });
             drain();
         }
     }
@@ -113,7 +114,7 @@ private:
             case 8: lane_packet(what >= 128); break;
             case 9: more_body(LinkRole::kLane); break;
             case 10: bulk_packet(); break;
-            case 11: more_body(LinkRole::kBulk); break;
+            case 11: more_bulk(); break;
             case 12: transport_.mood = static_cast<ScriptedTransport::Mood>(in_.byte() % 3); break;
             case 13: token([&] { transport_.write_out(LinkRole::kLane); }); break;
             case 14: token([&] { transport_.write_out(LinkRole::kBulk); }); break;
@@ -137,6 +138,7 @@ private:
 
     // ---- what the peer does ----
 
+    static std::uint64_t features_of(std::uint8_t how) { return how % 4 != 3 ? wire::kTakesUnasked : 0; }
     void peer_calls(LinkRole role, bool confirm_too)
     {
         session::Attempt a;
@@ -145,10 +147,12 @@ private:
         const std::uint8_t how = in_.byte();
         a.epoch = {how >= 16 ? how : ++epoch_, 1};
         const std::uint32_t received = how == 0 ? in_.take<std::uint32_t>() : transport_.last_number;
+        const std::uint64_t features = features_of(how);
         std::array<std::byte, kMaxHelloBytes> hello;
-        const std::size_t n = session::write_hello(a, us_, name_of(1, 0x11), received, 0, hello);
+        const std::size_t n = session::write_hello(a, us_, name_of(1, 0x11), received, features, hello);
         token([&] {
             const LinkId id = transport_.make_link(kNoPeer, role, Link::State::kConfirm).id;
+            transport_.takes_unasked |= features != 0;
             std::array<std::byte, kMaxHelloBytes> reply{};
             const HelloVerdict v = port_.on_hello(id, std::span{hello}.first(n), {{}, "somewhere"}, reply);
             if (v.action != HelloVerdict::Action::kAccept || transport_.find(id) == nullptr) {
@@ -211,7 +215,9 @@ private:
                 bytes = session::write_reject(was.role, static_cast<wire::RejectReason>(in_.byte() % 10), in_.byte(), reply);
             } else {
                 const std::uint8_t how = in_.byte();
-                bytes = session::write_welcome(a, self, how == 0 ? in_.take<std::uint32_t>() : transport_.last_number, 0, reply);
+                const std::uint32_t received = how == 0 ? in_.take<std::uint32_t>() : transport_.last_number;
+                bytes = session::write_welcome(a, self, received, features_of(how), reply);
+                transport_.takes_unasked |= features_of(how) != 0;
             }
             std::array<std::byte, kMaxHelloBytes> out{};
             const HelloVerdict v = port_.on_welcome(was.id, was.peer, was.role, std::span{reply}.first(bytes), out);
@@ -236,7 +242,7 @@ private:
         wire::PacketHead head;
         const std::uint8_t kind = in_.byte();
         head.kind = static_cast<wire::PacketKind>(kind < 224 ? kind % 12 : 11 + kind % 4);
-        head.flags.set(static_cast<std::uint16_t>(in_.byte() % 16));
+        head.flags.set(static_cast<std::uint16_t>(in_.byte() % 32));
         switch (how % 4) {
             case 0:
             case 1: head.number.set(next_number_); break;
@@ -262,6 +268,11 @@ private:
         }
         if (head.number.get() == next_number_) {
             next_number_ = session::next_number(next_number_);
+            if (head.kind == wire::PacketKind::kWrite && (head.flags.get() & wire::flag::kUnasked) != 0) {
+                wire::WriteHeader h;
+                std::memcpy(&h, packet.data() + sizeof head, sizeof h);
+                unasked_.push_back(h.length.get());
+            }
         }
         const LinkId id = link->id;
         token([&] { transport_.packet(id, packet, split); });
@@ -356,6 +367,15 @@ private:
             token([&] { transport_.body(id, bytes); });
         }
     }
+    // Of a packet that waits, the question where it goes.
+    void more_bulk()
+    {
+        const Link* const link = transport_.link_of(LinkRole::kBulk, Link::State::kUp);
+        if (link != nullptr && link->waits) {
+            token([&, id = link->id] { transport_.ask_again(id); });
+        }
+        more_body(LinkRole::kBulk);
+    }
     void bulk_packet()
     {
         const Link* const link = transport_.link_of(LinkRole::kBulk, Link::State::kUp);
@@ -367,6 +387,12 @@ private:
             head.recv_generation = g.recv_generation;
             head.offset = g.offset;
             head.body_bytes.set(static_cast<std::uint32_t>(std::min<std::uint64_t>(g.length.get(), 1 << 20)));
+        } else if (how >= 200) {   // of a write that was announced with kUnasked: one of the last three, or the next, which comes too early
+            const std::size_t number = unasked_.size() + 1 - std::min<std::size_t>(in_.byte() % 4, unasked_.size());
+            head.flags.set(wire::flag::kUnasked);
+            head.recv_slot.set(static_cast<std::uint32_t>(number));
+            head.recv_generation.set(1);
+            head.body_bytes.set(static_cast<std::uint32_t>(std::min<std::uint64_t>(number <= unasked_.size() ? unasked_[number - 1] : 70'000, 1 << 20)));
         }
         switch (how % 8) {
             case 1: head.offset.set(head.offset.get() + in_.byte()); break;
@@ -619,6 +645,7 @@ private:
     std::uint32_t epoch_{0};
     std::uint32_t next_number_{1};
     std::uint32_t credit_{0};
+    std::vector<std::uint64_t> unasked_;   // lengths of the writes that the peer announced so
     std::vector<std::unique_ptr<SendOp>> sends_;
     std::vector<std::unique_ptr<RecvOp>> recvs_;
     std::vector<proto::Unexpected*> claimed_;
@@ -632,46 +659,6 @@ void run_session(std::span<const std::uint8_t> input)
 {
     Reader in{input};
     World{in}.run();
-}
-
-// Steps as run_session() reads them.
-std::vector<Input> session_seeds()
-{
-    const Input up{0, 1, 1, 1, 2, 1, 17};                               // both links by the peer's calls, and it is added
-    const auto with = [&](std::initializer_list<Input> parts) {
-        Input all = up;
-        for (const Input& p : parts) {
-            all.insert(all.end(), p.begin(), p.end());
-        }
-        return all;
-    };
-    const Input eager{6, 0x0c, 2, 0, 1, 1, 0, 4, 'a', 'b', 'c', 'd'};     // how, kind, flags, space, tag, slot, bytes
-    const Input eager_sync{6, 0x0c, 2, 2, 1, 1, 9, 4, 'a', 'b', 'c', 'd'};
-    const Input rts{6, 0x0c, 3, 0, 1, 1, 5, 200, 0};                      // 140 000 bytes announced
-    const Input recv{19, 8 | 16, 250};
-    const Input recv_strided{19, 8 | 16 | 3, 250};
-    const Input bulk{10, 0, 11, 255};
-    const Input large_send{18, 0, 250};
-    const Input sync_send{18, 4, 10};
-    const Input grant{6, 0x0c, 4, 0, 0, 0xff, 0x7f, 0};
-    const Input fin{6, 0x0c, 5, 0, 0, 0};
-    // As no correct peer does: the end of a message before its acknowledgement, and then a grant for it.
-    const Input fin_unacked{6, 0x04, 5, 0, 0, 0};
-    const Input grant_unacked{6, 0x04, 4, 0, 0, 0xff, 0x7f, 0};
-    const Input ack{6, 0x0e, 1, 0, 0};
-    const Input matched{6, 0x0c, 6, 0, 0, 0};
-    const Input cancel{6, 0x0c, 7, 0, 128, 9, 0, 0, 0, 0};
-    const Input active{6, 0x0c, 9, 0, 1, 0, 8, 40};
-    const Input broken{15, 0};
-    const Input again{0, 2, 1};
-    const Input we_call{17, 18, 0, 20, 3, 0, 1, 13};
-    return {
-        with({recv, eager}), with({eager, recv}), with({eager_sync, recv, cancel}), with({eager_sync, cancel}), with({recv, rts, bulk}),
-        with({rts, recv_strided, bulk, bulk}), with({large_send, grant, fin}), with({{12, 1}, large_send, grant, {14}, fin}), with({sync_send, matched}),
-        with({active, active}), with({recv, rts, bulk, broken, again, recv, eager}), with({{6 + 24 * 6, 0x0c, 2, 0, 1, 1, 0, 210, 3, 1, 2, 3}, {9, 200}, recv}),
-        with({large_send, fin_unacked, {12, 1}, grant_unacked, ack, {14}}), with({{23, 165}, eager}), we_call,
-        with({{21, 128 + 8 + 4 + 1}, eager, {21, 128 + 8 + 4 + 1}, {23, 70}}), with({{22, 80}, {22, 250}, {16, 200}}),
-    };
 }
 
 }   // namespace linnet::fuzz
