@@ -82,6 +82,9 @@ int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid
 int Region::close_fid(struct fid* f) noexcept
 {
     Region& r = object<Region, fid_mr>(f);
+    if (r.counter_ != nullptr) {   // what was done to it by now counts
+        r.counter_->progress_surely();
+    }
     r.domain_.remove_region(r);
     if (r.counter_ != nullptr) {
         --r.counter_->users;

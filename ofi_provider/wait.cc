@@ -289,6 +289,14 @@ unsigned Waitable::progress(unsigned flags) noexcept
     return n;
 }
 
+void Waitable::progress_surely() noexcept
+{
+    const std::lock_guard guard{sources_lock_};
+    for (const Fed& f : sources_) {
+        static_cast<void>(f.source->progress(0));
+    }
+}
+
 void Waitable::wake() noexcept
 {
     ours_.wake();

@@ -139,6 +139,8 @@ public:
 
     // Makes all sources progress, unless another thread is doing so for this object.
     unsigned progress(unsigned flags = 0) noexcept;
+    // The same, after the other thread.
+    void progress_surely() noexcept;
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
     // the bell has been armed, under a lock: it calls nothing of this class. False: a signal handler has interrupted the sleep, of which a thread that
     // waits for a watcher learns nothing.

@@ -42,7 +42,7 @@ typedef struct linnet_region_options {
  * @retval LINNET_ERR_KEY  another region has this key */
 LINNET_API linnet_status_t linnet_region_open(linnet_context_t* ctx, const linnet_region_options_t* options, linnet_region_t** out) LINNET_NOEXCEPT;
 
-/* No access begins any more, and notices end. One that is under way may still touch the memory: hosts agree on the end of accesses before they close.
+/* No access begins any more, and no notice names it. One that is under way may still touch the memory: hosts agree on the end of accesses before they close.
  * Waits for the pass of another thread that polls. Not from a pack or unpack function. */
 LINNET_API linnet_status_t linnet_region_close(linnet_context_t* ctx, linnet_region_t* region) LINNET_NOEXCEPT;
 
@@ -59,7 +59,8 @@ typedef struct linnet_remote {
 } linnet_remote_t;
 
 /* Runs inside linnet_progress(). A write with an immediate gives one call with it and, if its region has notices, counts in one of those, too. What is done to
- * no bytes, which needs no region, counts in notices whose region_arg is NULL, but for writes with an immediate. */
+ * no bytes, which needs no region, counts in notices whose region_arg is NULL, but for writes with an immediate; likewise, with changes 0, what was done to a
+ * region that was closed before its notice came. */
 typedef void (*linnet_remote_fn)(void* arg, const linnet_remote_t* what) LINNET_NOEXCEPT;
 
 /* Before peers write with immediates; those that find no function are dropped and counted. NULL: none any more. */

@@ -382,14 +382,12 @@ void Context::run_event(proto::Completion& c) noexcept
         }
         case proto::Completion::Kind::kRegion: {
             const auto n = proto_->regions().take(static_cast<proto::Region&>(c));
-            if (!n.closed) {
-                RemoteNews news;
-                news.reads = n.reads;
-                news.writes = n.writes;
-                news.changes = n.changes;
-                news.region_arg = n.arg;
-                tell_remote(news);
-            }
+            RemoteNews news;
+            news.reads = n.reads;
+            news.writes = n.writes;
+            news.changes = n.changes;
+            news.region_arg = n.arg;
+            tell_remote(news);
             return;
         }
         case proto::Completion::Kind::kSpace: {

@@ -123,6 +123,9 @@ void Proto::arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<con
         SpinLockGuard guard{one_at_a_time};
         apply_atomic(kind, place.at, operand, compare, before.data(), count);
     }
+    if (place.status == Status::kOk) {
+        note_access(h.key.get(), place.number, access_of(kind));
+    }
     if (!replies) {
         answer(peer, h.slot.get(), place.status);
     } else {
@@ -132,9 +135,6 @@ void Proto::arrive_atomic(Peer& peer, const wire::AtomicHeader& h, std::span<con
         if (failed(send_read_reply(peer, reply, {before.data(), place.status == Status::kOk ? bytes : 0}))) {
             layer_->declare_down(peer, Status::kNoMemory, "no memory for the result of an atomic operation");
         }
-    }
-    if (place.status == Status::kOk) {
-        note_access(h.key.get(), place.number, access_of(kind));
     }
 }
 

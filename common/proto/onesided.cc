@@ -349,11 +349,14 @@ void Proto::arrive_read(Peer& peer, const wire::ReadHeader& h) noexcept
     reply.recv_slot = h.recv_slot;
     Status status = place.status;
     if (status == Status::kOk && length > wire::kOrderedBytes) {
-        status = serve_read(peer, h, place.at, reply);
+        status = serve_read(peer, h, place, reply);
         if (status == Status::kProtocol) {
             return;
         }
     } else {
+        if (status == Status::kOk) {
+            note_access(h.key.get(), place.number, Access::kRead);   // its reply has all; a longer one is over when the peer says so
+        }
         reply.status = static_cast<std::int8_t>(status);
         status = send_read_reply(peer, reply, {place.at, status == Status::kOk ? static_cast<std::size_t>(length) : 0});
     }
@@ -363,9 +366,7 @@ void Proto::arrive_read(Peer& peer, const wire::ReadHeader& h) noexcept
         if (failed(send_read_reply(peer, reply, {}))) {
             layer_->declare_down(peer, Status::kNoMemory, "no memory for the answer to a read");
         }
-        return;
     }
-    note_access(h.key.get(), place.number, Access::kRead);
 }
 
 // The bytes go behind the header: the region may change before the peer has them.
@@ -392,7 +393,7 @@ Status Proto::send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, st
 }
 
 // A read too long for one packet: offered where the peer can take it by itself, else sent as if it had been granted. kProtocol: the peer was given up.
-Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from, wire::ReadReplyHeader& reply) noexcept
+Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, const RegionTable::Place& from, wire::ReadReplyHeader& reply) noexcept
 {
     const std::uint64_t length = h.length.get();
     std::byte* const memory = acquire(sizeof(ServedRead));
@@ -405,7 +406,9 @@ Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from,
     }
     auto* const r = new (memory) ServedRead;
     r->peer = &peer;
-    r->data.base = from;
+    r->key = h.key.get();
+    r->region = from.number;
+    r->data.base = from.at;
     r->data.length = length;
     MutexLock guard{peer.lock};
     r->slot = send_slots_.acquire(*r);
@@ -422,7 +425,7 @@ Status Proto::serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from,
     layer_->message_sent(peer, length);
     const bool offered = h.max_packet.get() == 0 && offers(peer, length, false);
     reply.send_slot.set(r->slot);
-    reply.offered.set(offered ? reinterpret_cast<std::uintptr_t>(from) : 0);
+    reply.offered.set(offered ? reinterpret_cast<std::uintptr_t>(from.at) : 0);
     const Status sent = send_control(peer, wire::PacketKind::kReadReply, std::as_bytes(std::span{&reply, 1}));
     if (failed(sent)) {
         finish_send(peer, *r, sent);
@@ -444,19 +447,26 @@ void Proto::note_access(std::uint64_t key, std::uint64_t number, Access access) 
     }
 }
 
+void Proto::note_write(const ServedWrite& w) noexcept
+{
+    if (w.region != 0 || !w.result.has_immediate) {   // an immediate without bytes tells of itself
+        note_access(w.key, w.region, Access::kWrite);
+    }
+}
+
 // The end of a request of ours. Its last touch.
 void Proto::served(Request& request, Status status) noexcept
 {
     if (request.kind == Request::Kind::kServedRead) {
         auto& r = static_cast<ServedRead&>(request);
+        if (status == Status::kOk) {
+            note_access(r.key, r.region, Access::kRead);
+        }
         r.~ServedRead();
         release(reinterpret_cast<std::byte*>(&r), sizeof(ServedRead));
         return;
     }
     auto& w = static_cast<ServedWrite&>(request);
-    if (status == Status::kOk && (w.region != 0 || !w.result.has_immediate)) {   // an immediate without bytes is told already
-        note_access(w.key, w.region, Access::kWrite);
-    }
     if (w.result.has_immediate) {
         tell_immediate(*w.peer, w, status);
     }

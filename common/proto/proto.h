@@ -305,8 +305,9 @@ private:
     void await_reply(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void answer(Peer& peer, std::uint32_t send_slot, Status status) noexcept;
     bool serve_one_more(Peer& peer) noexcept;
-    Status serve_read(Peer& peer, const wire::ReadHeader& h, std::byte* from, wire::ReadReplyHeader& reply) noexcept;
+    Status serve_read(Peer& peer, const wire::ReadHeader& h, const RegionTable::Place& from, wire::ReadReplyHeader& reply) noexcept;
     Status send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, std::span<const std::byte> bytes) noexcept;
+    void note_write(const ServedWrite& w) noexcept;
     void note_access(std::uint64_t key, std::uint64_t number, Access access) noexcept;
     void served(Request& r, Status status) noexcept;
     void tell_immediate(Peer& peer, const ServedWrite& w, Status status) noexcept;

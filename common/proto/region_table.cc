@@ -19,7 +19,7 @@ Result<Region*> RegionTable::open(const RegionSpec& spec) noexcept
         if (!fresh) {
             return Status::kKey;
         }
-        at->second.reset(new (std::nothrow) Region{spec, ++last_number_});
+        at->second.reset(new (std::nothrow) Region{spec, ++last_number_ * 2 + (spec.notices ? 1 : 0)});
         if (at->second == nullptr) {
             regions_.erase(at);
             return Status::kNoMemory;
@@ -71,9 +71,12 @@ void RegionTable::listen(bool wanted) noexcept
 Region* RegionTable::note(std::uint64_t key, std::uint64_t number, Access access) noexcept
 {
     SpinLockGuard guard{lock_};
+    if (number != 0 && number % 2 == 0) {
+        return nullptr;
+    }
     const auto at = number == 0 ? regions_.end() : regions_.find(key);
-    const bool known = at != regions_.end() && at->second->number == number && at->second->spec.notices;
-    if (!known && (number != 0 || !listened_)) {
+    const bool known = at != regions_.end() && at->second->number == number;
+    if (!known && !listened_) {
         return nullptr;
     }
     Region& r = known ? *at->second : nowhere_;
@@ -90,7 +93,7 @@ Region* RegionTable::note(std::uint64_t key, std::uint64_t number, Access access
 RegionTable::Notice RegionTable::take(Region& region) noexcept
 {
     SpinLockGuard guard{lock_};
-    const Notice n{region.spec.arg, region.reads, region.writes, region.changes, region.closed};
+    const Notice n = region.closed ? Notice{nullptr, region.reads, region.writes, 0} : Notice{region.spec.arg, region.reads, region.writes, region.changes};
     region.reads = region.writes = region.changes = 0;
     region.queued = false;
     if (region.closed) {

@@ -35,7 +35,7 @@ struct RegionSpec {
 struct Region final : Completion {
     explicit Region(const RegionSpec& s, std::uint64_t n) noexcept : Completion{Kind::kRegion}, spec{s}, number{n} {}
     const RegionSpec spec;
-    const std::uint64_t number;  // no two regions of a table have the same
+    const std::uint64_t number;  // no two regions of a table have the same, and none 0; odd: with `spec.notices`
     std::uint32_t reads{0};      // since the host took the last notice; atomic operations that bring back what was there among them
     std::uint32_t writes{0};     // all else
     std::uint32_t changes{0};    // writes, and of the reads those that may change what was there
@@ -56,7 +56,6 @@ public:
         std::uint32_t reads;
         std::uint32_t writes;
         std::uint32_t changes;
-        bool closed;
     };
 
     // kKey: the key is in use; kInvalid: no bytes, or their addresses wrap; kNoMemory.
@@ -66,9 +65,10 @@ public:
     [[nodiscard]] Place find(std::uint64_t key, std::uint64_t address, std::uint64_t length, Access access) noexcept;
     // The host wants to hear of what is done to no bytes, too: of no region, whose `arg` is null.
     void listen(bool wanted) noexcept;
-    // A peer read or wrote, or did both at once. The region, if it shall go into the list of completions now.
+    // A peer read or wrote, or did both at once, to the region of this number; of one that was closed since, as to no bytes, which are of number 0. The region,
+    // if it shall go into the list of completions now. Before the peer knows that it is done: who hears of that from the peer may close the region.
     [[nodiscard]] Region* note(std::uint64_t key, std::uint64_t number, Access access) noexcept;
-    // It left the list. What was counted; frees the record of a closed one.
+    // It left the list. What was counted; of one that was closed since, whose record this frees, as of no region.
     Notice take(Region& region) noexcept;
 
 private:
@@ -76,7 +76,7 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<Region>> regions_ LINNET_GUARDED_BY(lock_);
     std::uint64_t last_number_ LINNET_GUARDED_BY(lock_) = 0;
     bool listened_ LINNET_GUARDED_BY(lock_) = false;
-    Region nowhere_ LINNET_GUARDED_BY(lock_){RegionSpec{}, 0};   // what is done to no bytes
+    Region nowhere_ LINNET_GUARDED_BY(lock_){RegionSpec{}, 0};   // what is done to no bytes, and what is told of a region that is gone
 };
 
 }   // namespace linnet::proto

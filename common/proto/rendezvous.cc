@@ -171,6 +171,9 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
     }
     if (r.kind == Request::Kind::kServedWrite) {
         --peer.served;
+        if (status == Status::kOk) {
+            note_write(static_cast<const ServedWrite&>(r));
+        }
         layer_->message_sent(peer, 0);
     } else if (r.one_sided) {
         --peer.open_one_sided;

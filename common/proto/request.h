@@ -149,6 +149,8 @@ inline Peer* Request::opened_to() const noexcept
 class ServedRead final : public SendRequest {
 public:
     ServedRead() noexcept : SendRequest{Kind::kServedRead} {}
+    std::uint64_t key{0};            // these two tell the region
+    std::uint64_t region{0};
 };
 
 // What a peer writes into a memory region.

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // fi_rma(3), fi_mr(3): writes and reads, what they tell on either side, what is refused.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "integration/ofi/node.h"
@@ -327,6 +328,122 @@ TEST(LinnetRma, RemoteEventsCountForEndpointAndRegion)
             }
             other.meet();
         });
+}
+
+// fi_cntr(3): counters count what was successful.
+TEST(LinnetRma, RefusedAccessesCountNowhere)
+{
+    Options o = rma(FI_RMA_EVENT);
+    o.remote_counters = true;
+    with_memory(
+        o, 100000,
+        [](Node& n, const Where& there) {
+            std::vector<char> bytes(50000);
+            for (const std::size_t size : {8u, 50000u}) {
+                EXPECT_EQ(fi_read(n.ep, bytes.data(), size, nullptr, n.peer, there.at(0), there.key + 1, nullptr), 0);
+                EXPECT_EQ(n.next_error(n.tx).err, FI_ENOKEY);
+                EXPECT_EQ(fi_write(n.ep, bytes.data(), size, nullptr, n.peer, there.at(0), there.key + 1, nullptr), 0);
+                EXPECT_EQ(n.next_error(n.tx).err, FI_ENOKEY);
+                EXPECT_EQ(fi_read(n.ep, bytes.data(), size, nullptr, n.peer, there.at(99999), there.key, nullptr), 0);
+                EXPECT_EQ(n.next_error(n.tx).err, FI_EINVAL);
+                EXPECT_EQ(fi_read(n.ep, bytes.data(), size, nullptr, n.peer, there.at(0), there.key, nullptr), 0);
+                static_cast<void>(n.next(n.tx));
+            }
+        },
+        [](Node& n, Region&) {
+            EXPECT_EQ(fi_cntr_wait(n.remote_read, 2, 20000), 0);
+            EXPECT_EQ(fi_cntr_read(n.remote_read), 2u);
+            EXPECT_EQ(fi_cntr_read(n.remote_written), 0u);
+        });
+}
+
+// The initiator knows that it is done; the owner has looked at nothing before it closes the region.
+TEST(LinnetRma, WhatWasDoneToARegionBeforeItClosedCounts)
+{
+    Options o = rma(FI_RMA_EVENT);
+    o.remote_counters = true;
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            Region r{n, 100000, FI_REMOTE_READ | FI_REMOTE_WRITE};
+            fid_cntr* const of_region = counter_of_writes(n, r);
+            ASSERT_NE(of_region, nullptr);
+            n.connect(other);
+            other.tell(r.where());
+            other.meet();
+            r.close();
+            EXPECT_EQ(fi_cntr_read(of_region), 4u);
+            EXPECT_EQ(fi_close(&of_region->fid), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_written, 4, 20000), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_read, 5, 20000), 0);
+            Region again{n, 100000, FI_REMOTE_READ | FI_REMOTE_WRITE};   // without a counter of its own
+            other.tell(again.where());
+            other.meet();
+            again.close();
+            EXPECT_EQ(fi_cntr_wait(n.remote_written, 8, 20000), 0);
+            EXPECT_EQ(fi_cntr_wait(n.remote_read, 10, 20000), 0);
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            std::vector<char> bytes(50000);
+            for (int round = 0; round < 2; ++round) {
+                const Where there{other.hear()};
+                for (int i = 0; i < 4; ++i) {
+                    n.post([&] { return fi_write(n.ep, bytes.data(), i % 2 == 0 ? 8 : 50000, nullptr, n.peer, there.at(0), there.key, nullptr); });
+                }
+                for (int i = 0; i < 5; ++i) {
+                    n.post([&] { return fi_read(n.ep, bytes.data(), i % 2 == 0 ? 50000 : 8, nullptr, n.peer, there.at(0), there.key, nullptr); });
+                }
+                for (int i = 0; i < 9; ++i) {
+                    static_cast<void>(n.next(n.tx));
+                }
+                other.meet();
+            }
+            other.meet();
+        });
+}
+
+// Who waits for the counter may use the memory for something else.
+TEST(LinnetRma, LongReadCountsWhenItIsOver)
+{
+    constexpr std::size_t kBytes = 1 << 20;
+    constexpr unsigned kRounds = 8;
+    Options o = rma(FI_RMA_EVENT);
+    o.remote_counters = true;
+    for (const char* const transports : {"shm,tcp", "tcp"}) {
+        two_processes(
+            [&](Friend& other) {
+                ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                Node n{o};
+                Region r{n, kBytes, FI_REMOTE_READ};
+                n.connect(other);
+                other.tell(r.where());
+                for (unsigned i = 0; i < kRounds; ++i) {
+                    const auto content = pattern(kBytes, i);
+                    std::copy(content.begin(), content.end(), r.memory.begin());
+                    other.meet();
+                    EXPECT_EQ(fi_cntr_wait(n.remote_read, i + 1, 20000), 0);
+                    std::fill(r.memory.begin(), r.memory.end(), '\0');
+                    other.meet();
+                }
+            },
+            [&](Friend& other) {
+                ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                Node n{o};
+                n.connect(other);
+                const Where there{other.hear()};
+                std::vector<char> bytes(kBytes);
+                for (unsigned i = 0; i < kRounds; ++i) {
+                    other.meet();
+                    n.post([&] { return fi_read(n.ep, bytes.data(), kBytes, nullptr, n.peer, there.at(0), there.key, nullptr); });
+                    static_cast<void>(n.next(n.tx));
+                    EXPECT_EQ(bytes == pattern(kBytes, i), true) << i;
+                    other.meet();
+                }
+            });
+    }
 }
 
 // Nobody calls for the endpoint's own queues: who waits for the counter of a region, or reads it, makes the endpoints of its domain progress; one that was
