@@ -4,6 +4,7 @@
 #include "address.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 
@@ -225,6 +226,29 @@ std::uint16_t Address::port() const noexcept
     }
     const InetLayout l = layout_of(bytes_);
     return static_cast<std::uint16_t>(l.port[0] << 8 | l.port[1]);
+}
+
+std::string Address::interface_node() const
+{
+    const std::string own = node();
+    in_addr wanted{};
+    if (!loopback() || ::inet_pton(AF_INET, own.c_str(), &wanted) != 1) {
+        return own;
+    }
+    ifaddrs* all = nullptr;
+    if (::getifaddrs(&all) != 0) {
+        return own;
+    }
+    bool here = false;
+    for (const ifaddrs* i = all; i != nullptr && !here; i = i->ifa_next) {
+        sockaddr_in in{};
+        if (i->ifa_addr != nullptr && i->ifa_addr->sa_family == AF_INET) {
+            std::memcpy(&in, i->ifa_addr, sizeof in);
+            here = in.sin_addr.s_addr == wanted.s_addr;
+        }
+    }
+    ::freeifaddrs(all);
+    return here ? own : "127.0.0.1";
 }
 
 bool Address::any_node() const

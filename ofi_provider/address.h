@@ -39,6 +39,8 @@ public:
     // Of an IP address: "10.1.0.2", 41873. A name's first one.
     [[nodiscard]] std::string node() const;
     [[nodiscard]] std::uint16_t port() const noexcept;
+    // The same, but 127.0.0.1 for loopback addresses that no interface has: 127.0.1.1, which /etc/hosts may give as that of the host's name.
+    [[nodiscard]] std::string interface_node() const;
     // 0.0.0.0 or ::
     [[nodiscard]] bool any_node() const;
     // 127.0.0.0/8 or ::1

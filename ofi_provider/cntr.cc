@@ -89,7 +89,16 @@ std::uint64_t Counter::read_error(fid_cntr* f) noexcept
 {
     Counter& c = of(f);
     c.progress();
-    return c.errors_.load(std::memory_order_acquire);
+    return c.tell_errors();
+}
+
+std::uint64_t Counter::tell_errors() noexcept
+{
+    const std::uint64_t errors = errors_.load(std::memory_order_acquire);
+    std::uint64_t told = errors_told_.load(std::memory_order_relaxed);
+    while (told < errors && !errors_told_.compare_exchange_weak(told, errors, std::memory_order_relaxed)) {   // another thread may know of more
+    }
+    return errors;
 }
 
 int Counter::changed() noexcept
@@ -120,24 +129,29 @@ int Counter::add_error(fid_cntr* f, std::uint64_t value) noexcept
 int Counter::set_error(fid_cntr* f, std::uint64_t value) noexcept
 {
     of(f).errors_.store(value, std::memory_order_release);
+    of(f).errors_told_.store(value, std::memory_order_relaxed);
     return of(f).changed();
 }
 
-// Errors since the call began end it. With no time to wait it is one step of progress.
+// An error that the program does not know of ends it, also one that came before the call did: an operation may fail while it is posted. Once: errors that
+// were told end no further wait. With no time to wait it is one step of progress.
 int Counter::wait(fid_cntr* f, std::uint64_t threshold, int timeout) noexcept
 {
     using Clock = std::chrono::steady_clock;
     return guarded([&] {
         Counter& c = of(f);   // without a wait object it yields: no program should do that, and some do
-        const std::uint64_t errors = c.errors_.load(std::memory_order_acquire);
+        const std::uint64_t told = c.errors_told_.load(std::memory_order_relaxed);
         const auto reached = [&] { return c.value_.load(std::memory_order_seq_cst) >= threshold; };
-        const auto ready = [&] { return reached() || c.errors_.load(std::memory_order_seq_cst) != errors; };
+        const auto ready = [&] { return reached() || c.errors_.load(std::memory_order_seq_cst) != told; };
         const auto deadline = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds{timeout};
         c.progress();
         while (!ready() && Clock::now() < deadline) {
             c.sleep(deadline, ready);
         }
-        return reached() ? FI_SUCCESS : ready() ? -FI_EAVAIL : -FI_ETIMEDOUT;
+        if (reached()) {
+            return FI_SUCCESS;
+        }
+        return ready() ? (c.tell_errors(), -FI_EAVAIL) : -FI_ETIMEDOUT;
     });
 }
 

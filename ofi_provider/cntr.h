@@ -41,11 +41,13 @@ private:
     static int add_error(fid_cntr* f, std::uint64_t value) noexcept;
     static int set_error(fid_cntr* f, std::uint64_t value) noexcept;
     int changed() noexcept;   // by the program: tells who waits
+    std::uint64_t tell_errors() noexcept;
     static int wait(fid_cntr* f, std::uint64_t threshold, int timeout) noexcept;
 
     Domain& domain_;
     std::atomic<std::uint64_t> value_{0};
     std::atomic<std::uint64_t> errors_{0};
+    std::atomic<std::uint64_t> errors_told_{0};   // as many as the program knows of
     std::atomic<std::uint64_t> changes_{0};   // of either
     std::atomic<std::uint64_t> seen_{0};      // `changes_` when it was last read
     std::atomic<std::uint64_t> polled_{0};    // and when a poll set last looked at it: reading is nothing to that

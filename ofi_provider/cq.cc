@@ -255,7 +255,7 @@ ssize_t Cq::wait_and_take(void* to, std::size_t count, fi_addr_t* from, int time
         }
         if (signaled()) {
             unheard_.store(false, std::memory_order_seq_cst);
-            return -FI_EAGAIN;
+            return take(to, count, from);   // fewer than were waited for, or none
         }
         if (Clock::now() >= deadline) {
             progress();

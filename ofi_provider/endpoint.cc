@@ -463,7 +463,7 @@ int Endpoint::open_context()
         chosen.emplace_back("tcp_port_max", std::to_string(local_->port()));
     }
     if (local_ && !local_->any_node()) {
-        chosen.emplace_back("net_include", local_->node() + (local_->ipv6() ? "/128" : "/32"));
+        chosen.emplace_back("net_include", local_->interface_node() + (local_->ipv6() ? "/128" : "/32"));
     }
     std::vector<linnet_setting_t> settings;
     for (const auto& [name, value] : chosen) {
@@ -573,7 +573,7 @@ int Endpoint::learn_peer(fi_addr_t index, const Address& address) noexcept
     const int error = guarded([&] {
         const linnet_status_t s =
             address.is_name() ? linnet_peer_add(source_.context(), &address.name(), &peer)
-                              : linnet_peer_add_address(source_.context(), address.node().c_str(), std::to_string(address.port()).c_str(), &peer);
+                              : linnet_peer_add_address(source_.context(), address.interface_node().c_str(), std::to_string(address.port()).c_str(), &peer);
         return s == LINNET_OK ? FI_SUCCESS : -fi_errno_of(s);
     });
     if (error != FI_SUCCESS) {

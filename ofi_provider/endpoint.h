@@ -204,6 +204,8 @@ private:
     {
         return peer == LINNET_PEER_UNKNOWN ? FI_ADDR_NOTAVAIL : addresses_.get(peer);
     }
+    // The source that a receive names counts.
+    [[nodiscard]] bool directed() const noexcept { return (caps_ & FI_DIRECTED_RECV) != 0; }
     [[nodiscard]] bool knows(fi_addr_t address) const noexcept { return peers_.get(address) != LINNET_PEER_UNKNOWN; }
     [[nodiscard]] linnet_status_t why_lost(fi_addr_t address) const noexcept;
     void count(CounterSlot slot, bool success, std::uint32_t times = 1) noexcept;

@@ -119,6 +119,16 @@ Info make_offer(std::uint32_t version)
 
 // ---- the hints, structure by structure: the offer is narrowed to them, or they are refused ----
 
+// Which ways its operations go; fi_getinfo(3): none named is all.
+std::uint64_t directions(std::uint64_t caps)
+{
+    const auto of = [&](std::uint64_t primary, std::uint64_t modifiers) {
+        const std::uint64_t named = caps & modifiers;
+        return named != 0 ? named : (caps & primary) != 0 ? modifiers : 0;
+    };
+    return of(FI_MSG | FI_TAGGED, kMessageModifiers) | of(kRmaCaps, kRmaModifiers);
+}
+
 bool take_caps(const fi_info& hints, fi_info& offer)
 {
     if (hints.caps == 0) {
@@ -130,11 +140,7 @@ bool take_caps(const fi_info& hints, fi_info& offer)
     if ((hints.caps & kRmaModifiers) != 0 && (hints.caps & kRmaCaps) == 0) {
         return refuse("caps: FI_READ, FI_WRITE without FI_RMA or FI_ATOMIC", hints.caps, kAllCaps);
     }
-    const auto directions = [&](std::uint64_t primary, std::uint64_t modifiers) {
-        const std::uint64_t named = hints.caps & modifiers;
-        return named != 0 ? named : (hints.caps & primary) != 0 ? modifiers : 0;
-    };
-    const std::uint64_t direction = directions(FI_MSG | FI_TAGGED, kMessageModifiers) | directions(kRmaCaps, kRmaModifiers);
+    const std::uint64_t direction = directions(hints.caps);
     if ((hints.caps & FI_RMA_EVENT) != 0 && (direction & (FI_REMOTE_READ | FI_REMOTE_WRITE)) == 0) {   // nothing could happen to it
         return refuse("caps: FI_RMA_EVENT of an endpoint that is the target of no FI_RMA nor FI_ATOMIC", hints.caps, kAllCaps);
     }
@@ -398,7 +404,7 @@ bool take_shared_tx(fi_tx_attr& attr)
         return false;
     }
     const fi_tx_attr& tx = *offer->tx_attr;
-    attr.caps = tx.caps;
+    attr.caps = tx.caps | (directions(tx.caps) & kTxCaps);
     attr.inject_size = std::max(attr.inject_size, tx.inject_size);
     attr.size = std::max(attr.size, tx.size);
     attr.iov_limit = std::max(attr.iov_limit, tx.iov_limit);
@@ -413,7 +419,7 @@ bool take_shared_rx(fi_rx_attr& attr)
         return false;
     }
     const fi_rx_attr& rx = *offer->rx_attr;
-    attr.caps = rx.caps;
+    attr.caps = rx.caps | (directions(rx.caps) & kRxCaps);
     attr.size = std::max(attr.size, rx.size);
     attr.iov_limit = std::max(attr.iov_limit, rx.iov_limit);
     return true;

@@ -80,9 +80,15 @@ linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) n
             const linnet_result_t result = op.request.result;
             const std::size_t room = op.room - op.used;
             const std::size_t taken = ended_well(status) ? std::min<std::size_t>(result.length, room) : 0;
-            const bool released = room - taken < op.least || !ended_well(status) || room == taken;
-            report_receive(op, result, released ? FI_MULTI_RECV : 0);
+            const bool released = op.canceled || room - taken < op.least || !ended_well(status) || room == taken;
+            const bool last_but_end = op.canceled && ended_well(status);   // an error is the end
+            report_receive(op, result, released && !last_but_end ? FI_MULTI_RECV : 0);
             op.used += taken;
+            if (last_but_end) {
+                linnet_result_t canceled{};
+                canceled.status = LINNET_ERR_CANCELED;
+                report_receive(op, canceled, FI_MULTI_RECV);
+            }
             if (released) {
                 leave_multis(op);
                 receives_.release(op);

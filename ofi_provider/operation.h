@@ -125,6 +125,7 @@ struct RecvOperation : Operation {
     std::size_t room;          // bytes of the buffer
     bool discards;             // FI_DISCARD: nothing is wanted but the end of the message
     bool multi;                // FI_MULTI_RECV
+    bool canceled;             // and it takes a message, its last one
     bool busy;                 // these five of a shared receive context: a multi-receive buffer that takes a message
     bool queued;               // it waits for one
     bool wants_completion;     // FI_COMPLETION

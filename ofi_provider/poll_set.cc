@@ -66,6 +66,10 @@ int PollSet::poll(fid_poll* f, void** contexts, int count) noexcept
                 contexts[n++] = member->context;
             }
         }
+        for (std::size_t i = looked; i < all; ++i) {   // progress is for all; who has something to read needs none
+            struct fid* const member = set.members_[(set.next_ + i) % all];
+            static_cast<void>(member->fclass == FI_CLASS_CQ ? object<Cq, fid_cq>(member).progress() : object<Counter, fid_cntr>(member).progress());
+        }
         set.next_ = all == 0 ? 0 : (set.next_ + looked) % all;   // who finds no room is the first the next time
         return n;
     });

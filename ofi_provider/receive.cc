@@ -23,7 +23,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         return -FI_EOPNOTSUPP;
     }
     linnet_peer_t peer = LINNET_PEER_ANY;
-    if ((caps_ & FI_DIRECTED_RECV) != 0 && call.from != FI_ADDR_UNSPEC) {
+    if (directed() && call.from != FI_ADDR_UNSPEC) {
         peer = peers_.get(call.from);
         if (peer == LINNET_PEER_UNKNOWN) {
             return -FI_EINVAL;
@@ -64,6 +64,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         op->room = call.bytes.total();
         op->discards = false;
         op->multi = multi;
+        op->canceled = false;
         op->used = 0;
         op->least = least_multi_recv_.load(std::memory_order_relaxed);
         status = post(*op, call.bytes);
@@ -199,9 +200,14 @@ ssize_t Endpoint::cancel(void* context) noexcept
         const std::lock_guard guard{posted_lock_};
         RecvOperation* at = posted_;
         while (at != nullptr && found == nullptr) {
-            // Too late for one whose completion is on its way; another may have the same context.
-            if (at->context == context && linnet_cancel(source_.context(), &at->request) == LINNET_OK) {
-                found = at;
+            // Too late for one whose completion is on its way; another may have the same context. A buffer that has a message goes when that is in it.
+            if (at->context == context && !at->canceled) {
+                if (linnet_cancel(source_.context(), &at->request) == LINNET_OK) {
+                    found = at;
+                } else if (at->multi) {
+                    at->canceled = true;
+                    return FI_SUCCESS;
+                }
             }
             at = next_in(posted_, *at);
         }

@@ -59,7 +59,7 @@ bool SharedRx::accepts(const RecvOperation& op, Arrival& a) noexcept
     if (((op.tag ^ a.result.match_bits) & ~op.ignore) != 0) {
         return false;
     }
-    if (op.from == FI_ADDR_UNSPEC) {
+    if (op.from == FI_ADDR_UNSPEC || !a.endpoint->directed()) {
         return true;
     }
     if (a.result.peer == LINNET_PEER_UNKNOWN) {   // it may have been added since
@@ -166,10 +166,13 @@ bool SharedRx::finish(Queue& q, RecvOperation& op) noexcept
     --q.busy;
     const std::size_t room = op.room - op.used;
     const std::size_t taken = ended_well(result.status) ? std::min<std::size_t>(result.length, room) : 0;
-    const bool released = room - taken < op.least || !ended_well(result.status) || room == taken;
-    op.endpoint->report_receive(op, result, released ? FI_MULTI_RECV : 0);
+    const bool released = op.canceled || room - taken < op.least || !ended_well(result.status) || room == taken;
+    const bool last_but_end = op.canceled && ended_well(result.status);   // an error is the end
+    op.endpoint->report_receive(op, result, released && !last_but_end ? FI_MULTI_RECV : 0);
     op.used += taken;
-    if (released) {
+    if (last_but_end) {
+        end(op, op.endpoint, LINNET_ERR_CANCELED);
+    } else if (released) {
         unlink(q.posted, op);
         receives_.release(op);
     }
@@ -192,7 +195,7 @@ void SharedRx::end(RecvOperation& op, Endpoint* at, linnet_status_t status) noex
 
 Endpoint* SharedRx::who_lost(const RecvOperation& op) noexcept
 {
-    const auto lost = [&](Endpoint* e) { return e->why_lost(op.from) != LINNET_OK; };
+    const auto lost = [&](Endpoint* e) { return e->directed() && e->why_lost(op.from) != LINNET_OK; };
     const auto at = op.from == FI_ADDR_UNSPEC ? endpoints_.end() : std::find_if(endpoints_.begin(), endpoints_.end(), lost);
     return at == endpoints_.end() ? nullptr : *at;
 }
@@ -202,7 +205,7 @@ void SharedRx::end_lost(Endpoint& e) noexcept
 {
     for (Queue& q : queues_) {
         collect(e, &q == &queues_[0] ? FI_TAGGED : FI_MSG);
-        bool again = true;
+        bool again = e.directed();
         while (again) {
             again = false;
             for (RecvOperation* op = q.posted; op != nullptr && !again; op = next_in(q.posted, *op)) {
@@ -263,10 +266,17 @@ void SharedRx::ended(const Endpoint& e) noexcept
         op = next;
     }
     for (Queue& q : queues_) {
-        for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
-            if (op->busy && op->endpoint == &e) {
-                op->busy = false;
-                --q.busy;
+        for (bool again = true; again;) {
+            again = false;
+            for (RecvOperation* op = q.posted; op != nullptr && !again; op = next_in(q.posted, *op)) {
+                if (op->busy && op->endpoint == &e) {
+                    op->busy = false;
+                    --q.busy;
+                    if (op->canceled) {
+                        end(*op, endpoints_.empty() ? nullptr : endpoints_.front(), LINNET_ERR_CANCELED);
+                        again = true;
+                    }
+                }
             }
         }
         static_cast<void>(match(q, nullptr));

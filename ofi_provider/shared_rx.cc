@@ -136,6 +136,12 @@ ssize_t SharedRx::receive(const RecvCall& call) noexcept
     return of_one_message ? receive_claimed(call) : post(call, directed);
 }
 
+// fi_getinfo(3): without FI_DIRECTED_RECV, which is each endpoint's own, the source that a receive names is not looked at.
+bool SharedRx::may_name(fi_addr_t from) const noexcept
+{
+    return std::all_of(endpoints_.begin(), endpoints_.end(), [&](const Endpoint* e) { return !e->directed() || e->knows(from); });
+}
+
 RecvOperation* SharedRx::make(const RecvCall& call, bool directed) noexcept
 {
     RecvOperation* const op = receives_.acquire();
@@ -154,6 +160,7 @@ RecvOperation* SharedRx::make(const RecvCall& call, bool directed) noexcept
         op->room = op->discards ? 0 : call.bytes.total();
         std::copy_n(call.bytes.iov, op->pieces, op->iov.begin());
         op->multi = call.kind == FI_MSG && (call.flags & FI_MULTI_RECV) != 0;
+        op->canceled = false;
         op->used = 0;
         op->least = least_multi_recv_.load(std::memory_order_relaxed);
         op->busy = false;
@@ -168,7 +175,7 @@ ssize_t SharedRx::post(const RecvCall& call, bool directed)
         return -FI_EINVAL;
     }
     const std::lock_guard guard{lock_};
-    if (directed && !endpoints_.empty() && !endpoints_.front()->knows(call.from)) {
+    if (directed && !may_name(call.from)) {
         return -FI_EINVAL;
     }
     RecvOperation* const op = make(call, directed);
@@ -178,7 +185,7 @@ ssize_t SharedRx::post(const RecvCall& call, bool directed)
     Queue& q = queue_of(call.kind);
     link(q.posted, *op);
     op->queued = true;
-    if (match(q, op) && directed) {
+    if (match(q, op) && directed && !op->busy) {
         if (Endpoint* const at = who_lost(*op); at != nullptr) {
             end(*op, at, at->why_lost(op->from));
         }
@@ -194,10 +201,15 @@ ssize_t SharedRx::cancel(void* context) noexcept
     const std::lock_guard guard{lock_};
     for (Queue& q : queues_) {
         for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
-            if (op->context == context && !op->busy) {   // a busy one is too late; another may have the same context
-                end(*op, endpoints_.empty() ? nullptr : endpoints_.front(), LINNET_ERR_CANCELED);
-                return FI_SUCCESS;
+            if (op->context != context || op->canceled) {   // another may have the same context
+                continue;
             }
+            if (op->busy) {   // it goes when its message is in it
+                op->canceled = true;
+            } else {
+                end(*op, endpoints_.empty() ? nullptr : endpoints_.front(), LINNET_ERR_CANCELED);
+            }
+            return FI_SUCCESS;
         }
     }
     return -FI_ENOENT;
@@ -218,7 +230,7 @@ ssize_t SharedRx::peek(const RecvCall& call, bool directed)
         e->source().progress();
     }
     const std::lock_guard guard{lock_};
-    if (directed && !endpoints_.front()->knows(call.from)) {
+    if (directed && !may_name(call.from)) {
         return -FI_EINVAL;
     }
     for (Endpoint* e : endpoints_) {

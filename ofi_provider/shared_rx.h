@@ -70,6 +70,7 @@ private:
     ssize_t post(const RecvCall& call, bool directed);
     ssize_t peek(const RecvCall& call, bool directed);
     ssize_t receive_claimed(const RecvCall& call) noexcept;
+    [[nodiscard]] bool may_name(fi_addr_t from) const noexcept;
     RecvOperation* make(const RecvCall& call, bool directed) noexcept;
 
     // shared_match.cc; all under lock_

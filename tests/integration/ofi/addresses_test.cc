@@ -164,6 +164,31 @@ TEST(LinnetAddresses, EndpointThatCannotHaveItsAddressSaysWhy)
     });
 }
 
+// /etc/hosts often gives the name of the host as 127.0.1.1, which no interface has.
+TEST(LinnetAddresses, AnyLoopbackAddressIsThisHost)
+{
+    const std::string port = std::to_string(30000 + test_process() % 2000);
+    for (const char* const listens_at : {"127.0.1.1", static_cast<const char*>(nullptr), "127.0.0.1"}) {
+        two_processes(
+            [&](Friend& other) {
+                Node n{{.addr_format = FI_SOCKADDR_IN, .node = listens_at, .service = port.c_str(), .info_flags = FI_SOURCE}};
+                other.meet();
+                char in[4] = {};
+                n.post([&] { return fi_trecv(n.ep, in, sizeof in, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+                EXPECT_EQ(n.next(n.rx).len, 4u);
+                EXPECT_EQ(std::string(in, 4), "ping");
+                other.meet();
+            },
+            [&](Friend& other) {
+                Node n{{.addr_format = FI_SOCKADDR_IN, .node = "127.0.1.1", .service = port.c_str()}};
+                other.meet();
+                n.peer = n.insert({static_cast<const char*>(n.info->dest_addr), n.info->dest_addrlen});
+                n.post([&] { return fi_tinject(n.ep, "ping", 4, n.peer, 1); });
+                other.meet();
+            });
+    }
+}
+
 // What fi_endpoint(3) could not open is no answer; who sends there may be anybody.
 TEST(LinnetInfo, NameOfAnEndpointIsNoSourceOfAnotherAndMayBeADestination)
 {

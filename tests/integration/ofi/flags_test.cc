@@ -270,6 +270,76 @@ TEST(MultiRecv, ReleaseIsToldWhateverTheCompletionsAre)
         });
 }
 
+// fi_endpoint(3), fi_cancel: a buffer is pending until it is released, also with a message in it that nobody has looked at yet.
+TEST(LinnetMultiRecv, CanceledBufferTakesNoMoreThanTheMessageItHas)
+{
+    for (const std::size_t bytes : {std::size_t{10}, std::size_t{300000}}) {
+        two_processes(
+            [&](Friend& other) {
+                Node n{{.caps = FI_MSG | FI_MULTI_RECV}};
+                n.connect(other);
+                const auto out = pattern(bytes, 7);
+                other.meet();
+                n.post([&] { return fi_send(n.ep, out.data(), out.size(), nullptr, n.peer, nullptr); });
+                if (bytes < 100) {
+                    n.next(n.tx);
+                    other.meet();
+                    other.meet();
+                } else {
+                    other.meet();
+                    other.meet();
+                    n.next(n.tx);
+                }
+                n.post([&] { return fi_inject(n.ep, "later", 5, n.peer); });
+                other.meet();
+            },
+            [&](Friend& other) {
+                Node n{{.caps = FI_MSG | FI_MULTI_RECV}};
+                n.connect(other);
+                std::vector<char> room(2 * bytes + 1000000);
+                char plain[5] = {};
+                fi_context2 contexts[2];
+                const iovec iov{room.data(), room.size()};
+                fi_msg m{};
+                m.msg_iov = &iov;
+                m.iov_count = 1;
+                m.addr = FI_ADDR_UNSPEC;
+                m.context = &contexts[0];
+                n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+                n.post([&] { return fi_recv(n.ep, plain, sizeof plain, nullptr, FI_ADDR_UNSPEC, &contexts[1]); });
+                other.meet();
+                other.meet();
+                std::this_thread::sleep_for(20ms);   // so that the event thread has it
+                EXPECT_EQ(fi_cancel(&n.ep->fid, &contexts[0]), 0);
+                EXPECT_EQ(fi_cancel(&n.ep->fid, &contexts[0]), -FI_ENOENT);
+                other.meet();
+                // Its message, if it had come by then, and its end.
+                fi_cq_tagged_entry e{};
+                ssize_t got = -FI_EAGAIN;
+                for (const auto end = std::chrono::steady_clock::now() + 20s; got == -FI_EAGAIN && std::chrono::steady_clock::now() < end;) {
+                    got = fi_cq_read(n.rx, &e, 1);
+                }
+                const bool had = got == 1;
+                if (had) {
+                    EXPECT_EQ(e.op_context, &contexts[0]);
+                    EXPECT_EQ(e.flags & FI_MULTI_RECV, 0u);
+                    EXPECT_EQ(e.len, bytes);
+                    EXPECT_EQ(std::vector<char>(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(bytes)), pattern(bytes, 7));
+                }
+                const fi_cq_err_entry bad = n.next_error(n.rx);
+                EXPECT_EQ(bad.err, FI_ECANCELED);
+                EXPECT_EQ(bad.op_context, &contexts[0]);
+                EXPECT_EQ(bad.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+                // What comes now goes to the receive behind it.
+                if (had) {
+                    EXPECT_EQ(n.next(n.rx).op_context, &contexts[1]);
+                    EXPECT_EQ(std::string(plain, 5), "later");
+                }
+                other.meet();
+            });
+    }
+}
+
 // ---- how much one call may have ----
 
 void with_everything(const std::function<void(Node&, const Where&, Friend&)>& user, const std::function<void(Node&, Region&, Friend&)>& owner)

@@ -178,6 +178,29 @@ TEST(LinnetCompletionQueue, ThresholdIsTheValueOfTheConditionAndAnErrorEndsItsWa
     });
 }
 
+// fi_cq(3): -FI_EAGAIN if the thread is signaled and nothing is there.
+TEST(LinnetCompletionQueue, SignalBelowTheThresholdGivesWhatIsThere)
+{
+    two_processes(sender(1), [](Friend& other) {
+        Node n{{.wait = FI_WAIT_UNSPEC, .wait_cond = FI_CQ_COND_THRESHOLD, .counters = true}};
+        n.connect(other);
+        char in = 0;
+        int context = 0;
+        post_receives(n, 1, &in, &context);
+        other.meet();
+        EXPECT_EQ(fi_cntr_wait(n.received, 1, 20000), 0);   // it is in the queue
+        std::thread signaller{[&] {
+            std::this_thread::sleep_for(100ms);
+            EXPECT_EQ(fi_cq_signal(n.rx), 0);
+        }};
+        fi_cq_tagged_entry e[4]{};
+        EXPECT_EQ(fi_cq_sread(n.rx, e, 4, reinterpret_cast<const void*>(std::uintptr_t{2}), -1), 1);
+        signaller.join();
+        EXPECT_EQ(e[0].op_context, &context);
+        other.meet();
+    });
+}
+
 TEST(LinnetCompletionQueue, SignalEndsTheWaitOfEveryThread)
 {
     two_processes(

@@ -3,6 +3,7 @@
 // Shared contexts: what the pages leave open, or other providers do not have.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -117,6 +118,70 @@ TEST(LinnetShared, EndpointThatLeavesItOpenMayBeBoundToATransmitContextLater)
             fi_freeinfo(info);
         },
         [](Friend&) {});
+}
+
+// fi_getinfo(3): without FI_DIRECTED_RECV the source that a receive names is not looked at; and a capability without a direction is for both.
+TEST(LinnetShared, ContextOfDefaultAttributesDoesNotGiveItsEndpointsMore)
+{
+    two_processes(
+        [](Friend& f) {
+            Node sender;
+            fi_info* const info = shared_info({.caps = FI_TAGGED | FI_MSG});
+            fid_fabric* fabric = nullptr;
+            fid_domain* domain = nullptr;
+            fid_av* av = nullptr;
+            fid_cq* cq = nullptr;
+            fid_stx* stx = nullptr;
+            fid_ep* srx = nullptr;
+            fid_ep* ep = nullptr;
+            ASSERT_EQ(fi_fabric(info->fabric_attr, &fabric, nullptr), 0);
+            ASSERT_EQ(fi_domain(fabric, info, &domain, nullptr), 0);
+            fi_av_attr av_attr{};
+            av_attr.type = FI_AV_TABLE;
+            ASSERT_EQ(fi_av_open(domain, &av_attr, &av, nullptr), 0);
+            fi_cq_attr cq_attr{};
+            cq_attr.format = FI_CQ_FORMAT_TAGGED;
+            ASSERT_EQ(fi_cq_open(domain, &cq_attr, &cq, nullptr), 0);
+            for (const std::uint64_t caps : {std::uint64_t{0}, std::uint64_t{FI_MSG | FI_TAGGED}}) {
+                fi_tx_attr tx{};
+                tx.caps = caps;
+                fi_rx_attr rx{};
+                rx.caps = caps;
+                ASSERT_EQ(fi_stx_context(domain, &tx, &stx, nullptr), 0);
+                ASSERT_EQ(fi_srx_context(domain, &rx, &srx, nullptr), 0);
+                ASSERT_EQ(fi_endpoint(domain, info, &ep, nullptr), 0);
+                EXPECT_EQ(fi_ep_bind(ep, &av->fid, 0), 0);
+                EXPECT_EQ(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+                EXPECT_EQ(fi_ep_bind(ep, &stx->fid, 0), 0) << caps;
+                EXPECT_EQ(fi_ep_bind(ep, &srx->fid, 0), 0) << caps;
+                ASSERT_EQ(fi_enable(ep), 0);
+                char name[256];
+                std::size_t bytes = sizeof name;
+                ASSERT_EQ(fi_getname(&ep->fid, name, &bytes), 0);
+                const fi_addr_t to = sender.insert({name, bytes});
+                char in = 0;
+                EXPECT_EQ(fi_recv(srx, &in, 1, nullptr, 12345, &in), 0) << "a source that there is not";
+                sender.post([&] { return fi_inject(sender.ep, "x", 1, to); });
+                fi_cq_tagged_entry e{};
+                ssize_t got = -FI_EAGAIN;
+                for (const auto end = Clock::now() + 20s; got == -FI_EAGAIN && Clock::now() < end;) {
+                    got = fi_cq_read(cq, &e, 1);
+                    static_cast<void>(fi_cq_read(sender.tx, nullptr, 0));
+                }
+                EXPECT_EQ(got, 1);
+                EXPECT_EQ(e.op_context, &in);
+                EXPECT_EQ(in, 'x');
+                EXPECT_EQ(fi_close(&ep->fid), 0);
+                EXPECT_EQ(fi_close(&srx->fid), 0);
+                EXPECT_EQ(fi_close(&stx->fid), 0);
+            }
+            for (struct fid* object : {&cq->fid, &av->fid, &domain->fid, &fabric->fid}) {
+                EXPECT_EQ(fi_close(object), 0);
+            }
+            fi_freeinfo(info);
+            f.meet();
+        },
+        [](Friend& f) { f.meet(); });
 }
 
 TEST(LinnetShared, EndpointsOfAReceiveContextHaveOneAddressVector)
@@ -288,6 +353,55 @@ TEST(LinnetShared, MultiReceiveBufferTakesMessagesOfAllEndpointsAndIsReleasedOnc
             p.sent();
         },
         {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV, .one_queue = true});
+}
+
+// As LinnetMultiRecv.CanceledBufferTakesNoMoreThanTheMessageItHas.
+TEST(LinnetShared, CanceledBufferEndsBehindTheMessageThatItTakes)
+{
+    constexpr std::size_t kBytes = 1'000'000;
+    constexpr int kRounds = 40;
+    ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);   // where the bytes take several calls
+    hub_and_peers(
+        [&](Hub& h, Friend& f) {
+            std::vector<char> buffer(2 * kBytes);
+            for (int round = 0; round < kRounds; ++round) {   // canceled before it has the message, while it takes it, and after that
+                post_multi(h, buffer);
+                f.meet();
+                fi_cq_tagged_entry e{};
+                ssize_t got = -FI_EAGAIN;
+                for (const auto end = Clock::now() + round * 20us; got == -FI_EAGAIN && Clock::now() < end;) {
+                    got = fi_cq_read(h.rx[0], &e, 1);
+                }
+                EXPECT_EQ(fi_cancel(&h.srx->fid, &buffer), 0) << round;
+                EXPECT_EQ(fi_cancel(&h.srx->fid, &buffer), -FI_ENOENT);
+                auto c = h.next(0);
+                if (got == -FI_EAGAIN && c.error == 0) {   // it had begun, and was not over
+                    got = 1;
+                    e = c.told;
+                    c = h.next(0);
+                }
+                ASSERT_EQ(c.error, FI_ECANCELED);
+                EXPECT_NE(c.told.flags & FI_MULTI_RECV, 0u);
+                if (got == 1) {
+                    EXPECT_EQ(e.op_context, &buffer);
+                    EXPECT_EQ(e.flags & FI_MULTI_RECV, 0u);
+                    EXPECT_EQ(e.len, kBytes);
+                } else {   // it is still for somebody else
+                    h.post([&] { return fi_recv(h.srx, buffer.data(), buffer.size(), nullptr, FI_ADDR_UNSPEC, nullptr); });
+                    EXPECT_EQ(h.next(0).told.len, kBytes);
+                }
+            }
+        },
+        [&](Peers& p, Friend& f) {
+            const auto out = pattern(kBytes, 3);
+            for (int round = 0; round < kRounds; ++round) {
+                f.meet();
+                p.send(0, 0, out.data(), out.size(), 0, false);
+                p.sent();
+            }
+        },
+        {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV});
+    ::unsetenv("FI_LINNET_TRANSPORTS");
 }
 
 TEST(LinnetShared, CanceledReceiveIsToldAtTheFirstEndpointAndTakesNothing)

@@ -597,7 +597,7 @@ TEST(LinnetCounter, WaitsWithoutAWaitObjectToo)
         }};
         EXPECT_EQ(fi_cntr_wait(counter, 3, 20000), 0);
         other.join();
-        std::atomic<bool> over{false};   // only errors since the call began end it
+        std::atomic<bool> over{false};
         std::thread fails{[&] {
             while (!over.load()) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{1});
@@ -611,6 +611,30 @@ TEST(LinnetCounter, WaitsWithoutAWaitObjectToo)
         EXPECT_EQ(fi_cntr_seterr(counter, 7), 0);
         EXPECT_EQ(fi_cntr_readerr(counter), 7u);
         EXPECT_EQ(fi_close(&counter->fid), 0);
+    });
+}
+
+// An operation may fail while it is posted, before anybody can wait for it.
+TEST(LinnetCounter, ErrorEndsOneWaitAlsoIfItCameBefore)
+{
+    alone([] {
+        Node n{{.counters = true}};
+        char in = 0;
+        int context = 0;
+        for (const bool read : {false, true}) {
+            n.post([&] { return fi_trecv(n.ep, &in, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, &context); });
+            EXPECT_EQ(fi_cancel(&n.ep->fid, &context), 0);
+            EXPECT_EQ(n.next_error(n.rx).err, FI_ECANCELED);
+            if (read) {   // then the program knows
+                EXPECT_EQ(fi_cntr_readerr(n.received), 2u);
+            } else {
+                EXPECT_EQ(fi_cntr_wait(n.received, 1, 20000), -FI_EAVAIL);
+            }
+            EXPECT_EQ(fi_cntr_wait(n.received, 1, 5), -FI_ETIMEDOUT);
+        }
+        EXPECT_EQ(fi_cntr_adderr(n.received, 1), 0);
+        EXPECT_EQ(fi_cntr_wait(n.received, 0, 20000), 0);   // it is reached
+        EXPECT_EQ(fi_cntr_wait(n.received, 1, 20000), -FI_EAVAIL);
     });
 }
 
