@@ -286,7 +286,13 @@ TEST_F(OneSided, NoticesCountWhatPeersDo)
     EXPECT_EQ(writes, 6u);
     EXPECT_EQ(reads, 2u);
     ASSERT_EQ(run(true, contiguous(mine.data(), 10), 0), LINNET_OK);
+    news.heard.clear();
     EXPECT_EQ(linnet_region_close(b.context(), region), LINNET_OK) << "with a notice that nobody took";
+    ASSERT_TRUE(drive({&b}, [&] { return !news.heard.empty(); }));
+    EXPECT_EQ(news.heard.front().region_arg, nullptr);
+    EXPECT_EQ(news.heard.front().writes, 1u);
+    EXPECT_EQ(news.heard.front().changes, 0u);
+    EXPECT_EQ(linnet_remote_register(b.context(), nullptr, nullptr), LINNET_OK);
 }
 
 TEST_F(OneSided, ShortOnesTakeEffectInTheOrderOfTheCalls)
