@@ -192,7 +192,18 @@ private:
     linnet_status_t run_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void end_multi(RecvOperation& op) noexcept;
     void leave_multis(const RecvOperation& op) noexcept;
+    bool tell_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void start_held() noexcept;
+    void start_free() noexcept;
+
+    // held_receives.cc; likewise
+    [[nodiscard]] RecvOperation* first_from_any() const noexcept;
+    [[nodiscard]] bool taken_before(const RecvOperation& op, linnet_peer_t source) const noexcept;
+    [[nodiscard]] linnet_message_t* claim_for(const RecvOperation& op) noexcept;
+    void look_past() noexcept;
+    static void on_news(void* arg, std::uint32_t space, std::uint32_t news) noexcept;
+    void take(RecvOperation& op, linnet_message_t* message) noexcept;
+    void passed(RecvOperation& op, linnet_status_t status) noexcept;
     // peek.cc
     ssize_t peek(const RecvCall& call, linnet_peer_t peer) noexcept;
     int claim(void* context, const linnet_match_t& match, linnet_status_t& status, linnet_result_t& result);
@@ -251,6 +262,7 @@ private:
     RecvOperation* posted_{nullptr};           // the oldest of a ring of posted receives
     RecvOperation* multis_{nullptr};           // multi-receive buffers in use
     RecvOperation* held_{nullptr};             // receives behind them: the oldest of a ring
+    bool watches_{false};                      // messages for the held ones
     std::mutex claims_lock_;
     std::unordered_map<void*, Claim> claims_;  // guarded by claims_lock_, by context
 };

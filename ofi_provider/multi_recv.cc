@@ -4,8 +4,8 @@
 //
 // A buffer is posted to the core for one message at a time, for what is left of it, and again when that message has come. Messages that
 // arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the same messages, waits here until the
-// buffer is released: receives match in the order of posting. All under posted_lock_. What waits is linked through
-// itself: nothing here can fail for want of memory.
+// buffer is released: receives match in the order of posting; held_receives.cc has the messages that no buffer before it takes. All under posted_lock_.
+// What waits is linked through itself: nothing here can fail for want of memory.
 #include <algorithm>
 
 #include "cq.h"
@@ -44,6 +44,7 @@ void Endpoint::hold(RecvOperation& op, const Bytes& bytes) noexcept
     std::copy_n(bytes.iov, bytes.count, op.iov.begin());
     op.request.result.length = bytes.count;   // until it starts, nobody else uses the request
     link(held_, op);
+    look_past();
 }
 
 void Endpoint::leave_multis(const RecvOperation& op) noexcept
@@ -70,30 +71,34 @@ void Endpoint::use_multi(RecvOperation& op) noexcept
     static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
 }
 
+// Its message is whole, or has failed. True: the buffer is released, but for being forgotten.
+bool Endpoint::tell_multi(RecvOperation& op, linnet_status_t status) noexcept
+{
+    op.request.result.status = status;
+    const linnet_result_t result = op.request.result;
+    const std::size_t room = op.room - op.used;
+    const std::size_t taken = ended_well(status) ? std::min<std::size_t>(result.length, room) : 0;
+    const bool released = op.canceled || room - taken < op.least || !ended_well(status) || room == taken;
+    const bool last_but_end = op.canceled && ended_well(status);   // an error is the end
+    report_receive(op, result, released && !last_but_end ? FI_MULTI_RECV : 0);
+    op.used += taken;
+    if (last_but_end) {
+        linnet_result_t canceled{};
+        canceled.status = LINNET_ERR_CANCELED;
+        report_receive(op, canceled, FI_MULTI_RECV);
+    }
+    return released;
+}
+
 // `status` of the receive that ended, or in progress for the first. Goes on until a message is awaited or the buffer released (then not in progress).
 linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) noexcept
 {
     bool first = status == LINNET_IN_PROGRESS;
     for (;;) {
-        if (!first) {
-            op.request.result.status = status;
-            const linnet_result_t result = op.request.result;
-            const std::size_t room = op.room - op.used;
-            const std::size_t taken = ended_well(status) ? std::min<std::size_t>(result.length, room) : 0;
-            const bool released = op.canceled || room - taken < op.least || !ended_well(status) || room == taken;
-            const bool last_but_end = op.canceled && ended_well(status);   // an error is the end
-            report_receive(op, result, released && !last_but_end ? FI_MULTI_RECV : 0);
-            op.used += taken;
-            if (last_but_end) {
-                linnet_result_t canceled{};
-                canceled.status = LINNET_ERR_CANCELED;
-                report_receive(op, canceled, FI_MULTI_RECV);
-            }
-            if (released) {
-                leave_multis(op);
-                receives_.release(op);
-                return status;
-            }
+        if (!first && tell_multi(op, status)) {
+            leave_multis(op);
+            receives_.release(op);
+            return status;
         }
         first = false;
         const iovec rest{static_cast<char*>(op.iov[0].iov_base) + op.used, op.room - op.used};
@@ -107,19 +112,29 @@ linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) n
 void Endpoint::end_multi(RecvOperation& op) noexcept
 {
     const std::lock_guard guard{posted_lock_};
-    unlink(posted_, op);
-    if (run_multi(op, op.request.result.status) != LINNET_IN_PROGRESS) {
+    if (op.busy) {
+        passed(op, op.request.result.status);
         start_held();
+        return;
     }
+    unlink(posted_, op);
+    static_cast<void>(run_multi(op, op.request.result.status));
+    start_held();   // it is gone; or the messages that it took were in front of others
+}
+
+void Endpoint::start_held() noexcept
+{
+    start_free();
+    look_past();
 }
 
 // After a buffer is gone: those behind it, in order, that nothing is in the way of any more.
-void Endpoint::start_held() noexcept
+void Endpoint::start_free() noexcept
 {
     RecvOperation* at = held_;
     while (at != nullptr) {
         RecvOperation& op = *at;
-        if (blocked(op)) {
+        if (blocked(op) || op.busy) {
             at = next_in(held_, op);
             continue;
         }

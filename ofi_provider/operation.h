@@ -126,8 +126,8 @@ struct RecvOperation : Operation {
     bool discards;             // FI_DISCARD: nothing is wanted but the end of the message
     bool multi;                // FI_MULTI_RECV
     bool canceled;             // and it takes a message, its last one
-    bool busy;                 // these five of a shared receive context: a multi-receive buffer that takes a message
-    bool queued;               // it waits for one
+    bool busy;                 // a multi-receive buffer of a shared receive context, or one that is held, takes a message
+    bool queued;               // these four of a shared receive context: it waits for one
     bool wants_completion;     // FI_COMPLETION
     fi_addr_t from;
     std::size_t pieces;        // of iov
@@ -257,6 +257,20 @@ public:
             i += chunks_[i / kChunk].load(std::memory_order_relaxed) == nullptr ? kChunk : 1;
         }
         return i;
+    }
+    // One that is there, for which `f` is true: it is asked for no more then.
+    template <class F>
+    bool any_of(F&& f) const noexcept
+    {
+        for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+            const bool used = chunks_[chunk].load(std::memory_order_acquire) != nullptr;
+            for (std::size_t i = chunk * kChunk; used && i < (chunk + 1) * kChunk; ++i) {
+                if (const T value = get(i); value != none_ && f(value)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
     // By one thread at a time. False: no room, or no memory.
     bool set(std::size_t i, T value) noexcept

@@ -118,6 +118,7 @@ ssize_t Endpoint::receive_claimed(const RecvCall& call) noexcept
     op->discards = (call.flags & FI_DISCARD) != 0;
     op->room = op->discards ? 0 : call.bytes.total();
     op->multi = false;
+    op->canceled = false;
     op->used = 0;
     linnet_recv_t r{};
     if (!op->discards) {

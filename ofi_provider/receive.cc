@@ -65,6 +65,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         op->discards = false;
         op->multi = multi;
         op->canceled = false;
+        op->busy = false;
         op->used = 0;
         op->least = least_multi_recv_.load(std::memory_order_relaxed);
         status = post(*op, call.bytes);
@@ -89,7 +90,7 @@ void Endpoint::give_back(RecvOperation& op) noexcept
 // In progress: it is not the caller's any more.
 linnet_status_t Endpoint::post(RecvOperation& op, const Bytes& bytes) noexcept
 {
-    if (op.multi || multis_ != nullptr) {
+    if (op.multi || multis_ != nullptr || held_ != nullptr) {
         if (must_wait(op)) {
             hold(op, bytes);
             return LINNET_IN_PROGRESS;
@@ -216,8 +217,12 @@ ssize_t Endpoint::cancel(void* context) noexcept
             leave_multis(*found);
         } else {
             RecvOperation* held = held_;
-            while (held != nullptr && held->context != context) {
+            while (held != nullptr && (held->context != context || held->canceled)) {
                 held = next_in(held_, *held);
+            }
+            if (held != nullptr && held->busy) {
+                held->canceled = true;
+                return FI_SUCCESS;
             }
             if (held != nullptr) {
                 found = held;

@@ -5,6 +5,7 @@
 #include <rdma/fi_rma.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -338,6 +339,147 @@ TEST(LinnetMultiRecv, CanceledBufferTakesNoMoreThanTheMessageItHas)
                 other.meet();
             });
     }
+}
+
+// fi_msg(3): receives match in the order of posting, and a buffer for one source matches nothing of another.
+void receive_behind_a_buffer(Node& n, Friend& other, bool of_many)
+{
+    const fi_addr_t self = n.insert(n.name());
+    std::vector<char> room(400000);
+    std::vector<char> behind(64 * 1024);
+    char last[8] = {};
+    const auto post = [&](void* to, std::size_t bytes, fi_addr_t from, bool many) {
+        const iovec iov{to, bytes};
+        fi_msg m{};
+        m.msg_iov = &iov;
+        m.iov_count = 1;
+        m.addr = from;
+        m.context = to;
+        n.post([&] { return fi_recvmsg(n.ep, &m, many ? FI_MULTI_RECV : 0); });
+    };
+    const auto receives = [&](void* context, const void* at, const std::string& text) {
+        fi_cq_tagged_entry e{};
+        EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 20000), 1);
+        EXPECT_EQ(e.op_context, context);
+        ASSERT_EQ(e.len, text.size());
+        EXPECT_EQ(std::memcmp(at, text.data(), text.size()), 0);
+    };
+    const auto send = [&](const char* text) { n.post([&] { return fi_inject(n.ep, text, std::strlen(text), self); }); };
+    const auto cancels = [&](void* context) {
+        EXPECT_EQ(fi_cancel(&n.ep->fid, context), 0);
+        EXPECT_EQ(n.next_error(n.rx).op_context, context);
+    };
+    post(room.data(), room.size(), n.peer, true);
+    post(behind.data(), behind.size(), FI_ADDR_UNSPEC, of_many);
+    post(last, sizeof last, self, false);   // behind that one, which takes what it could
+    send("mine");
+    receives(behind.data(), behind.data(), "mine");
+    if (!of_many) {
+        send("again");
+        receives(last, last, "again");
+    }
+    other.meet();   // nothing of the other's passes by its buffer
+    const auto long_one = pattern(300000, 3);
+    receives(room.data(), room.data(), {long_one.begin(), long_one.end()});
+    receives(room.data(), room.data() + 300000, "first");
+    if (of_many) {
+        send("again");
+        receives(behind.data(), behind.data() + 4, "again");
+        cancels(behind.data());
+        send("last");
+        receives(last, last, "last");
+    }
+    cancels(room.data());
+}
+
+TEST(LinnetMultiRecv, ReceivesBehindABufferForOneSourceTakeWhatOthersSend)
+{
+    constexpr std::uint64_t kCaps = FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV;
+    for (const char* const transports : {"shm,tcp", "tcp"}) {
+        for (const bool of_many : {false, true}) {   // what is posted behind it is a buffer, too
+            two_processes(
+                [&](Friend& other) {
+                    ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                    Node n{{.caps = kCaps}};
+                    n.connect(other);
+                    other.meet();
+                    const auto out = pattern(300000, 3);
+                    n.post([&] { return fi_send(n.ep, out.data(), out.size(), nullptr, n.peer, nullptr); });
+                    n.post([&] { return fi_inject(n.ep, "first", 5, n.peer); });
+                    n.next(n.tx);
+                    other.meet();
+                },
+                [&](Friend& other) {
+                    ::setenv("FI_LINNET_TRANSPORTS", transports, 1);
+                    Node n{{.caps = kCaps, .wait = FI_WAIT_FD}};
+                    n.connect(other);
+                    receive_behind_a_buffer(n, other, of_many);
+                    other.meet();
+                });
+        }
+    }
+}
+
+// A buffer that takes a long message is in the way of what is posted later, also when nothing is in its own way any more.
+TEST(LinnetMultiRecv, BufferThatIsHeldStaysInFrontWhileItTakesAMessage)
+{
+    constexpr std::uint64_t kCaps = FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV;
+    constexpr std::size_t kLong = 3'000'000;
+    two_processes(
+        [&](Friend& other) {
+            ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);
+            Node n{{.caps = kCaps}};
+            n.connect(other);
+            other.meet();
+            const auto out = pattern(kLong, 5);
+            n.post([&] { return fi_send(n.ep, out.data(), out.size(), nullptr, n.peer, nullptr); });
+            n.post([&] { return fi_inject(n.ep, "next", 4, n.peer); });
+            n.next(n.tx);
+            other.meet();
+        },
+        [&](Friend& other) {
+            ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);
+            Node n{{.caps = kCaps}};
+            n.connect(other);
+            const fi_addr_t self = n.insert(n.name());
+            char of_self[100];
+            std::vector<char> room(kLong + 5000);
+            char plain[8] = {};
+            const auto post = [&](void* to, std::size_t bytes, fi_addr_t from) {
+                const iovec iov{to, bytes};
+                fi_msg m{};
+                m.msg_iov = &iov;
+                m.iov_count = 1;
+                m.addr = from;
+                m.context = to;
+                n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            };
+            post(of_self, sizeof of_self, self);
+            post(room.data(), room.size(), FI_ADDR_UNSPEC);
+            other.meet();
+            for (const auto end = std::chrono::steady_clock::now() + 500us; std::chrono::steady_clock::now() < end;) {   // it begins
+                static_cast<void>(fi_cq_read(n.rx, nullptr, 0));
+            }
+            EXPECT_EQ(fi_cancel(&n.ep->fid, of_self), 0);
+            n.post([&] { return fi_recv(n.ep, plain, sizeof plain, nullptr, FI_ADDR_UNSPEC, plain); });
+            std::vector<std::size_t> taken;
+            bool canceled = false;
+            for (const auto end = std::chrono::steady_clock::now() + 20s; (taken.size() < 2 || !canceled) && std::chrono::steady_clock::now() < end;) {
+                fi_cq_tagged_entry e{};
+                const ssize_t got = fi_cq_read(n.rx, &e, 1);
+                if (got == -FI_EAVAIL) {
+                    EXPECT_EQ(n.next_error(n.rx).op_context, of_self);
+                    canceled = true;
+                } else if (got == 1) {
+                    EXPECT_EQ(e.op_context, room.data());
+                    taken.push_back(e.len);
+                }
+            }
+            EXPECT_EQ(taken, (std::vector<std::size_t>{kLong, 4}));
+            EXPECT_TRUE(canceled);
+            EXPECT_EQ(std::string(room.data() + kLong, 4), "next");
+            other.meet();
+        });
 }
 
 // ---- how much one call may have ----

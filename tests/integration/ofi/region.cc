@@ -32,7 +32,7 @@ std::string Region::where() const
 
 namespace {
 // Byte by byte, or the compiler makes it a call of memcpy(), which ThreadSanitizer does look at.
-__attribute__((no_sanitize("thread"))) void copy_unseen(char* to, const volatile char* from, std::size_t bytes)
+__attribute__((no_sanitize("thread"))) void copy_unseen(volatile char* to, const volatile char* from, std::size_t bytes)
 {
     for (std::size_t i = 0; i < bytes; ++i) {
         to[i] = from[i];
@@ -46,6 +46,8 @@ std::vector<char> as_left_by_the_other_side(const std::vector<char>& memory)
     copy_unseen(copy.data(), memory.data(), copy.size());
     return copy;
 }
+
+void leave_to_the_other_side(std::vector<char>& memory, const std::vector<char>& content) { copy_unseen(memory.data(), content.data(), content.size()); }
 
 void Region::close()
 {

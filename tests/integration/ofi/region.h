@@ -23,6 +23,9 @@ struct Where {
 // A copy. That it is done the other side says by a socket, which ThreadSanitizer does not take to order anything: it is not to look.
 [[nodiscard]] std::vector<char> as_left_by_the_other_side(const std::vector<char>& memory);
 
+// Likewise: the other side is told to look there by a socket.
+void leave_to_the_other_side(std::vector<char>& memory, const std::vector<char>& content);
+
 class Region {
 public:
     Region(const Node& node, std::size_t bytes, std::uint64_t access);

@@ -421,8 +421,7 @@ TEST(LinnetRma, LongReadCountsWhenItIsOver)
                 n.connect(other);
                 other.tell(r.where());
                 for (unsigned i = 0; i < kRounds; ++i) {
-                    const auto content = pattern(kBytes, i);
-                    std::copy(content.begin(), content.end(), r.memory.begin());
+                    leave_to_the_other_side(r.memory, pattern(kBytes, i));
                     other.meet();
                     EXPECT_EQ(fi_cntr_wait(n.remote_read, i + 1, 20000), 0);
                     std::fill(r.memory.begin(), r.memory.end(), '\0');
