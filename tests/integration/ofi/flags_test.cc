@@ -341,6 +341,18 @@ TEST(LinnetMultiRecv, CanceledBufferTakesNoMoreThanTheMessageItHas)
     }
 }
 
+// `many`: a multi-receive buffer. Its address is the context.
+void post(const Node& n, void* to, std::size_t bytes, fi_addr_t from, bool many)
+{
+    const iovec iov{to, bytes};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = from;
+    m.context = to;
+    n.post([&] { return fi_recvmsg(n.ep, &m, many ? FI_MULTI_RECV : 0); });
+}
+
 // fi_msg(3): receives match in the order of posting, and a buffer for one source matches nothing of another.
 void receive_behind_a_buffer(Node& n, Friend& other, bool of_many)
 {
@@ -348,15 +360,6 @@ void receive_behind_a_buffer(Node& n, Friend& other, bool of_many)
     std::vector<char> room(400000);
     std::vector<char> behind(64 * 1024);
     char last[8] = {};
-    const auto post = [&](void* to, std::size_t bytes, fi_addr_t from, bool many) {
-        const iovec iov{to, bytes};
-        fi_msg m{};
-        m.msg_iov = &iov;
-        m.iov_count = 1;
-        m.addr = from;
-        m.context = to;
-        n.post([&] { return fi_recvmsg(n.ep, &m, many ? FI_MULTI_RECV : 0); });
-    };
     const auto receives = [&](void* context, const void* at, const std::string& text) {
         fi_cq_tagged_entry e{};
         EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, 20000), 1);
@@ -369,9 +372,9 @@ void receive_behind_a_buffer(Node& n, Friend& other, bool of_many)
         EXPECT_EQ(fi_cancel(&n.ep->fid, context), 0);
         EXPECT_EQ(n.next_error(n.rx).op_context, context);
     };
-    post(room.data(), room.size(), n.peer, true);
-    post(behind.data(), behind.size(), FI_ADDR_UNSPEC, of_many);
-    post(last, sizeof last, self, false);   // behind that one, which takes what it could
+    post(n, room.data(), room.size(), n.peer, true);
+    post(n, behind.data(), behind.size(), FI_ADDR_UNSPEC, of_many);
+    post(n, last, sizeof last, self, false);   // behind that one, which takes what it could
     send("mine");
     receives(behind.data(), behind.data(), "mine");
     if (!of_many) {
@@ -445,17 +448,8 @@ TEST(LinnetMultiRecv, BufferThatIsHeldStaysInFrontWhileItTakesAMessage)
             char of_self[100];
             std::vector<char> room(kLong + 5000);
             char plain[8] = {};
-            const auto post = [&](void* to, std::size_t bytes, fi_addr_t from) {
-                const iovec iov{to, bytes};
-                fi_msg m{};
-                m.msg_iov = &iov;
-                m.iov_count = 1;
-                m.addr = from;
-                m.context = to;
-                n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
-            };
-            post(of_self, sizeof of_self, self);
-            post(room.data(), room.size(), FI_ADDR_UNSPEC);
+            post(n, of_self, sizeof of_self, self, true);
+            post(n, room.data(), room.size(), FI_ADDR_UNSPEC, true);
             other.meet();
             for (const auto end = std::chrono::steady_clock::now() + 500us; std::chrono::steady_clock::now() < end;) {   // it begins
                 static_cast<void>(fi_cq_read(n.rx, nullptr, 0));
