@@ -9,10 +9,6 @@
 
 namespace linnet::ofi {
 
-namespace {
-bool refused(linnet_status_t s) noexcept { return s == LINNET_ERR_NO_RESOURCE || s == LINNET_ERR_NO_MEMORY || s == LINNET_ERR_AGAIN; }
-}   // namespace
-
 ssize_t Endpoint::receive(const RecvCall& call) noexcept
 {
     const Settles after{source_};
@@ -127,10 +123,11 @@ ssize_t Endpoint::started(RecvOperation& op, linnet_status_t status) noexcept
     if (status == LINNET_IN_PROGRESS) {
         return FI_SUCCESS;
     }
-    if (refused(status) || status == LINNET_ERR_INVALID) {
+    if (status == LINNET_ERR_INVALID) {
         give_back(op);
-        return status == LINNET_ERR_INVALID ? -FI_EINVAL : -FI_EAGAIN;
+        return -FI_EINVAL;
     }
+    // Want of memory too: it may have taken its message, and who tried again would wait for that.
     op.request.result.status = status;
     end_receive(op);
     give_back(op);

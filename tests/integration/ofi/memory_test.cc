@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "integration/ofi/node.h"
 #include "support/heap.h"
@@ -153,6 +154,74 @@ TEST(LinnetMemory, ReceivesBehindABufferNeedNone)
         EXPECT_EQ(std::string(in[4].data(), 4), "fou ");
     });
 }
+
+// A long message that waits, and its receive has no memory to ask for the rest: it ends, and nobody waits for a message that is gone.
+void receive_without_memory(std::uint64_t claim)
+{
+    constexpr std::size_t kBytes = 4'000'000;
+    two_processes(
+        [&](Friend& other) {
+            ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);
+            Node n{{.wait = FI_WAIT_FD}};
+            n.connect(other);
+            std::vector<char> in(kBytes);
+            const std::array<iovec, 2> pieces{{{in.data(), 100}, {in.data() + 100, kBytes - 100}}};   // which takes a block to put them together in
+            fi_context2 context{};
+            fi_msg_tagged m{};
+            m.msg_iov = pieces.data();
+            m.iov_count = pieces.size();
+            m.addr = FI_ADDR_UNSPEC;
+            m.context = &context;
+            std::size_t refused = 0;
+            bool whole = false;
+            for (std::size_t allocations = 0; !whole && allocations < 20; ++allocations) {
+                other.tell("next");
+                char behind = 0;   // which comes behind it: so it is here
+                n.post([&] { return fi_trecv(n.ep, &behind, 1, nullptr, FI_ADDR_UNSPEC, 1, 0, nullptr); });
+                static_cast<void>(n.next(n.rx));
+                if (claim != 0) {
+                    n.post([&] { return fi_trecvmsg(n.ep, &m, FI_PEEK | FI_CLAIM); });
+                    EXPECT_EQ(n.next(n.rx).len, kBytes);
+                }
+                ssize_t r = with_memory_for(allocations, [&] { return static_cast<int>(fi_trecvmsg(n.ep, &m, claim | FI_COMPLETION)); });
+                if (r == -FI_EAGAIN) {   // then nothing has happened
+                    r = fi_trecvmsg(n.ep, &m, claim | FI_COMPLETION);
+                }
+                ASSERT_EQ(r, 0) << allocations;
+                fi_cq_tagged_entry e{};
+                const ssize_t ended = fi_cq_sread(n.rx, &e, 1, nullptr, 5000);
+                if (ended == -FI_EAVAIL) {
+                    EXPECT_EQ(n.next_error(n.rx).err, FI_ENOMEM) << allocations;
+                    ++refused;
+                } else {
+                    ASSERT_EQ(ended, 1) << allocations;
+                    EXPECT_EQ(e.len, kBytes);
+                    EXPECT_EQ(std::string(in.begin(), in.end()), std::string(kBytes, 'y'));
+                    whole = true;
+                }
+                other.tell(whole ? "whole" : "gone");
+            }
+            EXPECT_TRUE(whole);
+            EXPECT_GE(refused, 2u);
+        },
+        [&](Friend& other) {
+            ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);
+            Node n{};
+            n.connect(other);
+            const std::string out(kBytes, 'y');
+            for (std::string end; end != "whole";) {
+                ASSERT_EQ(other.hear(), "next");
+                n.post([&] { return fi_tsend(n.ep, out.data(), out.size(), nullptr, n.peer, 0, nullptr); });
+                n.post([&] { return fi_tinject(n.ep, "x", 1, n.peer, 1); });
+                end = other.hear();
+                static_cast<void>(n.next(n.tx));
+            }
+        });
+}
+
+TEST(LinnetMemory, ReceiveThatLosesItsMessageForWantOfMemoryEnds) { receive_without_memory(0); }
+
+TEST(LinnetMemory, ReceiveThatLosesAClaimedMessageForWantOfMemoryEnds) { receive_without_memory(FI_CLAIM); }
 
 }   // namespace
 }   // namespace linnet::ofi_test

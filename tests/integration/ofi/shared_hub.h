@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,7 @@ struct Wanted {
     bool counters{false};
     bool one_queue{false};   // of both endpoints, for what is received: rx[1] is rx[0]
     std::uint64_t bind_flags{0};
+    const char* transports{nullptr};   // of both sides; null: what the environment says
 };
 
 inline fi_info* shared_info(const Wanted& w)
@@ -235,14 +237,21 @@ struct Peers {
 
 inline void hub_and_peers(const std::function<void(Hub&, Friend&)>& first, const std::function<void(Peers&, Friend&)>& second, const Wanted& w = {})
 {
+    const auto choose = [&w] {
+        if (w.transports != nullptr) {
+            ::setenv("FI_LINNET_TRANSPORTS", w.transports, 1);
+        }
+    };
     two_processes(
         [&](Friend& f) {
+            choose();
             Hub h{w};
             h.connect(f);
             first(h, f);
             f.meet();
         },
         [&](Friend& f) {
+            choose();
             Peers p{f};
             second(p, f);
             f.meet();

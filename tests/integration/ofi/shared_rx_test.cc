@@ -3,7 +3,6 @@
 // Shared contexts: what the pages leave open, or other providers do not have.
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -360,7 +359,6 @@ TEST(LinnetShared, CanceledBufferEndsBehindTheMessageThatItTakes)
 {
     constexpr std::size_t kBytes = 1'000'000;
     constexpr int kRounds = 40;
-    ::setenv("FI_LINNET_TRANSPORTS", "tcp", 1);   // where the bytes take several calls
     hub_and_peers(
         [&](Hub& h, Friend& f) {
             std::vector<char> buffer(2 * kBytes);
@@ -400,8 +398,7 @@ TEST(LinnetShared, CanceledBufferEndsBehindTheMessageThatItTakes)
                 p.sent();
             }
         },
-        {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV});
-    ::unsetenv("FI_LINNET_TRANSPORTS");
+        {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV, .transports = "tcp"});   // where the bytes take several calls
 }
 
 TEST(LinnetShared, CanceledReceiveIsToldAtTheFirstEndpointAndTakesNothing)
