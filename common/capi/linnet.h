@@ -256,7 +256,7 @@ typedef struct linnet_recv {
  * @retval LINNET_OK           it was there already: complete, request->result is valid, `done` will not run
  * @retval LINNET_IN_PROGRESS  posted; `done` will run
  * @retval LINNET_ERR_TRUNCATED  as LINNET_OK, but it did not fit: data holds what did
- * other negative: nothing is posted; a message that it had matched is gone (LINNET_ERR_NO_MEMORY: for its sender it was received) */
+ * other negative: nothing is posted; but for LINNET_ERR_INVALID and CLOSED, a message that it had matched is gone, for its sender as if received */
 LINNET_API linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
 
 /* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked, and it ends canceled or as it would have.

@@ -41,6 +41,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/region.h \
     integration/ofi/rma_test.cc \
     integration/ofi/shared_hub.h \
+    integration/ofi/shared_multi_test.cc \
     integration/ofi/shared_rx_test.cc \
     integration/ofi/shared_test.cc \
     integration/ofi/threads_test.cc \

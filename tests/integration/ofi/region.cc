@@ -40,7 +40,7 @@ __attribute__((no_sanitize("thread"))) void copy_unseen(volatile char* to, const
 }
 }   // namespace
 
-std::vector<char> as_left_by_the_other_side(const std::vector<char>& memory)
+std::vector<char> as_left_by_the_other_side(std::span<const char> memory)
 {
     std::vector<char> copy(memory.size());
     copy_unseen(copy.data(), memory.data(), copy.size());

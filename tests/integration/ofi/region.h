@@ -5,6 +5,7 @@
 
 #include <rdma/fi_rma.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Where {
 };
 
 // A copy. That it is done the other side says by a socket, which ThreadSanitizer does not take to order anything: it is not to look.
-[[nodiscard]] std::vector<char> as_left_by_the_other_side(const std::vector<char>& memory);
+[[nodiscard]] std::vector<char> as_left_by_the_other_side(std::span<const char> memory);
 
 // Likewise: the other side is told to look there by a socket.
 void leave_to_the_other_side(std::vector<char>& memory, const std::vector<char>& content);
