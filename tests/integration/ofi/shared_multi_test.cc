@@ -3,6 +3,7 @@
 // Shared contexts: buffers for several messages.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
