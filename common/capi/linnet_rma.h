@@ -96,8 +96,8 @@ LINNET_API linnet_status_t linnet_rma_write(linnet_context_t* ctx, const linnet_
 LINNET_API linnet_status_t linnet_rma_read(linnet_context_t* ctx, const linnet_rma_t* rma, linnet_request_t* request) LINNET_NOEXCEPT;
 
 /* ---- atomic operations ---- */
-/* Done by the event thread of the region's owner, one element after the other; atomic towards other atomic operations on that process's regions, not
- * towards its own processor. Elements need no alignment. Integers wrap. */
+/* Done by the event thread of the region's owner, one element after the other; atomic towards other atomic operations on that process's regions,
+ * and for aligned elements of 1, 2, 4 or 8 bytes towards atomic instructions of processors. Elements need no alignment. Integers wrap. */
 typedef enum linnet_atomic_op {
     LINNET_ATOMIC_MIN, LINNET_ATOMIC_MAX, LINNET_ATOMIC_SUM, LINNET_ATOMIC_PROD, LINNET_ATOMIC_LOR, LINNET_ATOMIC_LAND, LINNET_ATOMIC_BOR,
     LINNET_ATOMIC_BAND, LINNET_ATOMIC_LXOR, LINNET_ATOMIC_BXOR, LINNET_ATOMIC_READ, LINNET_ATOMIC_WRITE,
