@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +81,7 @@ std::optional<Role> role_of_this_program()
         if (text == nullptr || std::sscanf(text, "%u %u %d", &r.side, &r.call, &r.fd) != 3) {
             return std::nullopt;
         }
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);   // a test that was killed leaves no sides that wait for each other
         std::atexit([] {
             std::fputs("the test ended before it came to the side that it was started for\n", stderr);
             std::fflush(nullptr);
