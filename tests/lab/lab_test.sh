@@ -360,12 +360,17 @@ mpirun_spans_four_hosts() { mpi_ring 4 --topology switch; }
 
 mpirun_places_and_pins_ranks() {
     need mpirun taskset
-    local cores got
+    local cores count got newline=$'\n'
     lab up -n $base-a --hosts 2 || fail "up"
     cores=$(nproc --all)
     got=$(lab mpirun -n $base-a --ppn 2 --pin -- \
         sh -c 'echo "$OMPI_COMM_WORLD_RANK $(taskset -pc $$ | sed "s/.*: //") $LINNET_LAB_HOST"' | sort)
     [ "$got" = "$(for rank in 0 1 2 3; do echo "$rank $((rank % cores)) h$((rank / 2))"; done)" ] || fail "got: $got"
+    for count in "-np 2" "--bind-to none -n 2" "--bind-to none --np 2" "-c 2"; do
+        # shellcheck disable=SC2086  # several words
+        got=$(lab mpirun -n $base-a --ppn 2 $count -- echo here | sort)
+        [ "$got" = "here${newline}here" ] || fail "$count: $got"
+    done
     lab mpirun -n $base-a -np 1 -- false >/dev/null 2>&1 && fail "the exit status is lost"
     return 0
 }

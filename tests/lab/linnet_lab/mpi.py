@@ -44,6 +44,6 @@ def mpirun(lab, per_host, pin, options, program):
     for name, value in defaults(lab).items():
         os.environ.setdefault(name, value)
     hosts = ",".join(f"{lab.address(host)}:{per_host}" for host in lab.host_names)
-    count = [] if {"-np", "-c", "--np"} & set(options) else ["-np", str(lab.hosts * per_host)]
+    count = [] if {"-n", "--n", "-np", "--np", "-c"} & set(options) else ["-np", str(lab.hosts * per_host)]
     pinned = [str(HERE / "pin")] if pin else []
     enter(lab, "h0", ["mpirun", "--host", hosts, *count, *options, *pinned, *program])
