@@ -32,12 +32,14 @@ public:
         route = ways[0].route;
     }
     ~Node() { port_->close(); }
-    void send(const Node& to, std::uint32_t number)
+    void send(const Node& to, std::uint32_t number, std::span<const std::byte> payload = {})
     {
         wire::FrameHead head;
         head.kind = wire::FrameKind::kLane;
         head.number.set(number);
+        head.bytes.set(static_cast<std::uint16_t>(payload.size()));
         flow::TxFrame f;
+        f.payload = payload;
         f.route = const_cast<frames::Route*>(&to.route);
         f.head_bytes = sizeof head;
         std::memcpy(f.head.data(), &head, sizeof head);
@@ -71,7 +73,7 @@ public:
         }
         return heard_.emplace_back(from.route, std::vector<std::uint32_t>{}).second;
     }
-    void poll()
+    std::size_t poll()
     {
         std::array<frames::RxFrame, 64> frames;
         const std::size_t n = port_->receive(kLaneChannel, frames);
@@ -85,7 +87,10 @@ public:
                 }
             }
         }
+        return n;
     }
+    [[nodiscard]] frames::PortLimits limits() const { return port_->limits(kLaneChannel); }
+    [[nodiscard]] std::uint64_t kernel_drops() const { return port_->kernel_drops(kLaneChannel); }
     [[nodiscard]] bool readable(int wait_ms)
     {
         pollfd p{port_->wait_descriptor(), POLLIN, 0};
@@ -124,6 +129,30 @@ TEST(UdpPort, SocketThatIsPolledForLongTellsNobodyUntilSomebodySleeps)
     a.send(b, sent++);
     EXPECT_TRUE(b.readable(2000)) << "a sleeper is woken";
     come();
+}
+
+// As for a receiver that lags behind its senders: all that it lends is sent again as soon as it has been read.
+TEST(UdpPort, QueueHoldsWhatItIsSaidToWhileItIsNeverEmpty)
+{
+    Node a;
+    Node b;
+    const frames::PortLimits limits = b.limits();
+    const std::vector<std::byte> payload(limits.frame_bytes - sizeof(wire::FrameHead));
+    const std::size_t all = 4 * std::size_t{limits.ring_frames};
+    std::vector<std::uint32_t>& heard = b.heard(a);
+    std::uint32_t sent = 0;
+    while (sent < limits.ring_frames) {
+        a.send(b, sent++, payload);
+    }
+    while (heard.size() < all) {
+        const std::size_t read = b.poll();
+        ASSERT_NE(read, 0u) << heard.size() << " of " << sent << " came, the kernel dropped " << b.kernel_drops();
+        for (std::size_t i = 0; i < read && sent < all; ++i) {
+            a.send(b, sent++, payload);
+        }
+    }
+    EXPECT_EQ(b.kernel_drops(), 0u);
+    EXPECT_EQ(heard.back(), all - 1);
 }
 
 // As a tunnel would that takes less than the interface: nothing on loopback does, so nothing comes back instead.

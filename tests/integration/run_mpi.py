@@ -414,8 +414,9 @@ def run(case, args):
         if not again:
             break
     if wrong:
-        tail = text.splitlines()[-12:]
-        print("".join(f"    {line}\n" for line in tail), f"    whole output: {log}", sep="", flush=True)
+        lines = text.splitlines()
+        said = [line for line in lines[:-12] if ": failed: " in line]   # what the others say of the job's end is more than a screen
+        print("".join(f"    {line}\n" for line in said[:4] + lines[-12:]), f"    whole output: {log}", sep="", flush=True)
     return wrong
 
 

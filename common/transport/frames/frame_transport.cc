@@ -35,8 +35,6 @@ constexpr std::uint32_t kLeastRing = 48;
 // All of what a poll of another transport would wait for: several batches, then the others have their turn.
 constexpr unsigned kBatchesAtOnce = 4;
 constexpr std::uint32_t kControl = 64;   // places of a ring that are never lent
-// A process without a core for a while finds its ring full: what it waits for may lie there, and is not late before it has read so far.
-constexpr std::uint32_t kJudgedUnread = 512;
 
 }   // namespace
 
@@ -382,7 +380,8 @@ unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
     bool events = false;
     {
         Held lock{ch};
-        if (ch.machine->next_timer() <= now_ && (all || ch.unread >= kJudgedUnread)) {
+        // A process without a core for a while finds its ring full: what it waits for may lie there, and is not late before it has read so far.
+        if (ch.machine->next_timer() <= now_ && (all || ch.unread >= ch.ring_frames)) {
             ch.machine->run(now_);
             ch.unread = 0;
         }
