@@ -134,21 +134,24 @@ void LaneTx::acknowledge(std::uint32_t number, const Stamp* echo, Acked& result)
     }
     result.news = true;
     transition(s, SlotEvent::kAck);
-    if (s.sends > 1 && echo != nullptr && before(*echo, s.stamp)) {
+    // An earlier copy than the last one: which is not told, but nothing that was sent after `echo`.
+    const bool early = s.sends > 1 && echo != nullptr && before(*echo, s.stamp);
+    const Stamp stamp = early ? *echo : s.stamp;
+    if (early) {
         result.spurious = true;
         result.overtaken = result.overtaken || !s.probed;
-        return;
+    } else {
+        result.mended += s.sends > 1 ? 1 : 0;
     }
-    result.mended += s.sends > 1 ? 1 : 0;
     if (!rack_valid_) {
         highest_acked_ = rack_number_ = number;
-        rack_stamp_ = s.stamp;
+        rack_stamp_ = stamp;
         rack_valid_ = true;
         return;
     }
     highest_acked_ = later(highest_acked_, number);
-    if (before(rack_stamp_, s.stamp) || (rack_stamp_ == s.stamp && before(rack_number_, number))) {
-        rack_stamp_ = s.stamp;
+    if (before(rack_stamp_, stamp) || (rack_stamp_ == stamp && before(rack_number_, number))) {
+        rack_stamp_ = stamp;
         rack_number_ = number;
     }
 }

@@ -195,6 +195,29 @@ TEST_F(FlowRecovery, LostTailToASleepingPeerWaitsForItsSlice)
     EXPECT_EQ(a->machine.stats().timeouts - before, 1u);
 }
 
+// What answers the first question tells what was lost, although others were asked since: they were lost, or their answers are still to come.
+TEST_F(FlowRecovery, LossesBeforeThePeerLostItsCoreComeSoonAfterItHasItBack)
+{
+    for (std::uint64_t asked = 1; asked <= 20; ++asked) {
+        const std::uint32_t target = b->lane_received + 8;
+        const std::uint64_t before = a->machine.stats().timeouts;
+        const TimePoint until = sim.now + 50us;
+        int seen = 0;
+        sim.filter = [&](const Host& from, const TxFrame&) {
+            return &from == a && b->frozen && (sim.now < until ? seen++ < 7 : a->machine.stats().timeouts - before > 1);
+        };
+        b->frozen = true;
+        for (int i = 0; i < 8; ++i) {
+            a->send_lane(1300);
+        }
+        ASSERT_TRUE(sim.run([&] { return a->machine.stats().timeouts - before >= asked; }, 10s));
+        sim.run([] { return false; }, 100us);
+        b->frozen = false;
+        EXPECT_TRUE(sim.run([&] { return b->lane_received >= target && a->done(); }, 200us)) << asked << " questions\n" << a->describe();
+        ASSERT_TRUE(sim.run([&] { return b->lane_received >= target && a->done(); }, 10s));
+    }
+}
+
 TEST_F(FlowRecovery, TrainWhoseEveryBlockWasLostComesAgainWithinAMillisecond)
 {
     bool lost = false;
