@@ -381,7 +381,7 @@ unsigned FrameTransport::serve(Channel& ch, unsigned budget) noexcept
     {
         Held lock{ch};
         // A process without a core for a while finds its ring full: what it waits for may lie there, and is not late before it has read so far.
-        if (ch.machine->next_timer() <= now_ && (all || ch.unread >= ch.ring_frames)) {
+        if (ch.machine->next_timer() <= now_ && (all || ch.unread >= ch.limits.ring_frames)) {
             ch.machine->run(now_);
             ch.unread = 0;
         }

@@ -2,7 +2,6 @@
 /* Copyright (c) 2026 the Linnet authors */
 /* incast.c: all ranks but the first send to it at the same time, each from a host of its own, through a port of a switch that holds less than they send. */
 /* Over udp or eth. Every byte is right, arrivals never pause for a second, and little is sent twice: Linnet's counters say how much. */
-/* A pause is what is left of it without the time that the hypervisor took from the machine. */
 #include "mpi_check.h"
 
 /* Of all ranks, since the beginning. */
@@ -38,50 +37,12 @@ static void read_all(MPI_T_pvar_session session, unsigned long long sum[COUNTERS
 
 static uint64_t seed_of(int round, int sender, int i) { return ((uint64_t)round * 64 + (uint64_t)sender) * 64 + (uint64_t)i; }
 
-/* Seconds for which a hypervisor has kept a processor from running, on the average of all (proc_stat(5): steal); 0 if it does not say. */
-static double stolen(void)
-{
-    unsigned long long steal = 0;
-    FILE *stat = fopen("/proc/stat", "r");
-    CHECK(stat != NULL);
-    if (fscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1) {
-        steal = 0;
-    }
-    fclose(stat);
-    return (double)steal / (double)sysconf(_SC_CLK_TCK) / (double)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* Pauses between arrivals. What was taken is looked up every 50 ms at most, so that looking does not slow the receiver down. */
-struct pauses {
-    double last, longest, looked, taken;
-};
-
-static void pauses_begin(struct pauses *p)
-{
-    p->last = p->looked = check_now(CLOCK_MONOTONIC);
-    p->taken = stolen();
-}
-
-static void pauses_arrival(struct pauses *p)
-{
-    const double now = check_now(CLOCK_MONOTONIC), pause = now - p->last;
-    p->last = now;
-    if (now - p->looked < 0.05) {
-        p->longest = pause > p->longest ? pause : p->longest;
-        return;
-    }
-    const double taken = stolen(), left = pause - (taken - p->taken);
-    p->longest = left > p->longest ? left : p->longest;
-    p->taken = taken;
-    p->looked = now;
-}
-
 /* Rank 0: a window from each sender. Returns the longest time in which nothing came. */
 static double receive(int bytes, int window, int round, unsigned char *data, MPI_Request *requests)
 {
     const int senders = check_size - 1, count = senders * window;
     int *which = check_alloc(sizeof *which * (size_t)count), some, go = round;
-    struct pauses pauses = {0};
+    double longest = 0;
 
     memset(data, 0, (size_t)bytes * (size_t)count);
     for (int i = 0; i < count; ++i) {
@@ -90,16 +51,18 @@ static double receive(int bytes, int window, int round, unsigned char *data, MPI
     for (int sender = 1; sender <= senders; ++sender) {
         MPI_Send(&go, 1, MPI_INT, sender, 2, MPI_COMM_WORLD);
     }
-    pauses_begin(&pauses);
+    double last = check_now(CLOCK_MONOTONIC);
     for (int left = count; left > 0; left -= some) {
         MPI_Waitsome(count, requests, &some, which, MPI_STATUSES_IGNORE);
-        pauses_arrival(&pauses);
+        const double now = check_now(CLOCK_MONOTONIC);
+        longest = now - last > longest ? now - last : longest;
+        last = now;
     }
     for (int i = 0; i < count; ++i) {
         CHECK_PATTERN(data + (size_t)i * (size_t)bytes, (size_t)bytes, seed_of(round, 1 + i % senders, i / senders));
     }
     free(which);
-    return pauses.longest;
+    return longest;
 }
 
 static void send_window(int bytes, int window, int round, unsigned char *data, MPI_Request *requests)
