@@ -34,6 +34,7 @@ SECONDS = 60
 LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
 OUT_OF_TIME = "not over in time"
 NO_TIME = "there was no time for it"   # in the table for what --stop-after left, which --missing runs
+KNOWN_SECONDS = 10                     # for what --before has as failed over another stack as well
 EITHER_WAY = "either way: "   # a reason that begins so is that of an entry which passes over Linnet at times
 
 
@@ -94,7 +95,14 @@ def judge(entry, status, text):
 
 
 def seconds_for(entry, args):
-    return min((entry.seconds or SECONDS) * args.patience, args.at_most)
+    own = min((entry.seconds or SECONDS) * args.patience, args.at_most)
+    return min(own, KNOWN_SECONDS) if failed_before(entry, args) else own
+
+
+def failed_before(entry, args):
+    """What --before has of the other stacks over which an entry failed, where it did not pass over Linnet either."""
+    before = args.before.get(entry.name, {})
+    return {stack: why for stack, why in before.items() if stack != "linnet" and why} if before.get("linnet") else {}
 
 
 def run(entry, stack, args, times=1):
@@ -133,6 +141,8 @@ def compare(entry, args, differences):
         for stack in args.launcher.stacks if args.baseline else ("linnet",):
             if stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
+        if outcome.verdict in ("DIFFERENT", "listed"):
+            outcome.why.update(failed_before(entry, args))
         for stack in others:   # until one shows that it is not Linnet alone
             if outcome.verdict in ("DIFFERENT", "listed") and stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
@@ -241,6 +251,8 @@ def parse(argv):
                         help="bring the table there up to date, as tab-separated values: what is not run now keeps its line")
     parser.add_argument("--missing", action="store_true",
                         help="only what is not in the table yet; with --baseline also the other stack alone, where its column says not run")
+    parser.add_argument("--before", type=pathlib.Path, metavar="FILE", help=f"the table of an earlier run: what failed in it over Linnet and another stack gets {KNOWN_SECONDS} s "
+                        "at most, and is not run again over the stacks over which it failed there")
     parser.add_argument("--stop-after", type=float, metavar="SECONDS", default=float("inf"), help="begin no entry after so long; --missing runs the rest")
     parser.add_argument("--results", type=pathlib.Path, metavar="FILE", help="append a line per case: verdict, program, case, reason")
     parser.add_argument("-k", dest="select", default="", metavar="REGEX", help="only the entries whose name matches")
@@ -276,6 +288,7 @@ def main(argv):
     args = parse(argv)
     try:
         args.launcher = launchers.Mpich(args) if args.mpich else launchers.OpenMpi(args)
+        args.before = known_from(args.before, args.launcher.stacks[:-1])
         args.known = known_from(args.table, args.launcher.stacks[:-1]) if args.missing else {}
         args.suite = suite.Suite(args.launcher.mpicc, args.source, of_mpich=bool(args.mpich))
         entries = chosen(args)
