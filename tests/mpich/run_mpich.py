@@ -35,6 +35,7 @@ LAUNCHER = re.compile(r"^\[[^\]]*\] .*(setpgid|plm:rsh)|^\s*$")
 OUT_OF_TIME = "not over in time"
 NO_TIME = "there was no time for it"   # in the table for what --stop-after left, which --missing runs
 KNOWN_SECONDS = 10                     # for what --before has as failed over another stack as well
+BEFORE = ", before"                    # ends what a table has from --before, and not from its own run
 EITHER_WAY = "either way: "   # a reason that begins so is that of an entry which passes over Linnet at times
 
 
@@ -102,7 +103,7 @@ def seconds_for(entry, args):
 def failed_before(entry, args):
     """What --before has of the other stacks over which an entry failed, where it did not pass over Linnet either."""
     before = args.before.get(entry.name, {})
-    return {stack: why for stack, why in before.items() if stack != "linnet" and why} if before.get("linnet") else {}
+    return {stack: why.removesuffix(BEFORE) + BEFORE for stack, why in before.items() if stack != "linnet" and why} if before.get("linnet") else {}
 
 
 def run(entry, stack, args, times=1):
@@ -142,7 +143,7 @@ def compare(entry, args, differences):
             if stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
         if outcome.verdict in ("DIFFERENT", "listed"):
-            outcome.why.update(failed_before(entry, args))
+            outcome.why = failed_before(entry, args) | outcome.why   # what ran now counts
         for stack in others:   # until one shows that it is not Linnet alone
             if outcome.verdict in ("DIFFERENT", "listed") and stack not in outcome.why:
                 outcome.why[stack] = run(entry, stack, args)
@@ -260,6 +261,8 @@ def parse(argv):
     args = parser.parse_args(argv)
     if args.btl_ofi and (args.mpich or not args.provider_dir):
         parser.error("--btl-ofi needs --provider-dir, and no --mpich")
+    if args.before and not args.before.exists():
+        parser.error(f"--before: there is no {args.before}")
     if args.missing and not args.table:
         parser.error("--missing needs --table")
     args.logs = args.logs.resolve()
