@@ -4,6 +4,7 @@
 #include "core/stats_publisher.h"
 
 #include <array>
+#include <new>
 
 #include "core/context.h"
 #include "sys/process.h"
@@ -44,12 +45,16 @@ unsigned StatsPublisher::poll(unsigned) noexcept
     polls_ = kPollsPerClock;
     const TimePoint now = clock_.now();
     if (now >= due_) {
-        publish(now);
+        try {
+            publish(now);
+        } catch (const std::bad_alloc&) {
+            due_ = now + kStatsPagePeriod;   // there may be memory for the names then
+        }
     }
     return 0;
 }
 
-void StatsPublisher::publish(TimePoint now) noexcept
+void StatsPublisher::publish(TimePoint now)
 {
     due_ = now + kStatsPagePeriod;
     const session::SessionLayer& sessions = context_.sessions();

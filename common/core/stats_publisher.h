@@ -25,7 +25,7 @@ public:
     StatsPublisher(const Context& context, const Clock& clock) noexcept : context_{context}, clock_{clock} {}
     void open(const Settings& settings, const Log& log) noexcept;
     // Without waiting for the period, before the context goes.
-    void publish(TimePoint now) noexcept;
+    void publish(TimePoint now);
 
     unsigned poll(unsigned budget) noexcept override;
     [[nodiscard]] int wait_descriptor() const noexcept override { return -1; }

@@ -164,8 +164,7 @@ void Proto::tell_matched(Peer& peer, const Arrival& a) noexcept
     wire::FinHeader h;
     h.send_slot = a.rts.tag.send_slot;
     MutexLock guard{peer.lock};
-    const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
-    static_cast<void>(ignored);
+    tell(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
 }
 
 // The payload that came with the envelope is in the user's buffer.
@@ -445,8 +444,11 @@ void Proto::arrive_cancel(Peer& peer, const wire::FinHeader& h) noexcept
         free_unexpected(*found);
     }
     MutexLock guard{peer.lock};
-    const Status ignored = send_control(peer, wire::PacketKind::kCancelReply, std::as_bytes(std::span{&reply, 1}));
-    static_cast<void>(ignored);
+    if (taken) {
+        tell(peer, wire::PacketKind::kCancelReply, std::as_bytes(std::span{&reply, 1}));
+    } else {   // what matched it tells the sender
+        static_cast<void>(send_control(peer, wire::PacketKind::kCancelReply, std::as_bytes(std::span{&reply, 1})));
+    }
 }
 
 void Proto::arrive_fin(Peer& peer, wire::PacketKind kind, const wire::FinHeader& h) noexcept

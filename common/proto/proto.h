@@ -223,6 +223,7 @@ private:
     static TaskResult serve_peer(Task& self, std::uint32_t run) noexcept;
     void release_tasks(Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     Status send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
+    void tell(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept LINNET_REQUIRES(peer.lock);
     static bool charge(Peer& peer, std::size_t bytes) noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool may_hold(const Peer& peer, std::size_t bytes) const noexcept LINNET_REQUIRES(peer.lock);
     [[nodiscard]] bool retains(const Peer& peer, std::size_t length) const noexcept LINNET_REQUIRES(peer.lock);

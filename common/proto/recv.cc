@@ -129,8 +129,7 @@ Status Proto::deliver(Unexpected& u, RecvRequest& r) noexcept
         wire::FinHeader h;
         h.send_slot.set(u.send_slot);
         MutexLock guard{peer.lock};
-        const Status ignored = send_control(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
-        static_cast<void>(ignored);   // a lost peer's sends end by themselves
+        tell(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));   // a lost peer's sends end by themselves
     }
     free_unexpected(u);
     r.result.status = status;
@@ -347,8 +346,7 @@ void Proto::discard(Unexpected& u) noexcept
         wire::FinHeader h;
         h.send_slot.set(u.send_slot);
         MutexLock guard{peer.lock};
-        const Status ignored = send_control(peer, u.rendezvous ? wire::PacketKind::kFin : wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
-        static_cast<void>(ignored);
+        tell(peer, u.rendezvous ? wire::PacketKind::kFin : wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
     }
     free_unexpected(u);
 }

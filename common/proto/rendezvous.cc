@@ -150,8 +150,7 @@ void Proto::send_grant(Peer& peer, RecvRequest& r) noexcept
     g.recv_generation.set(++r.generation);
     g.offset.set(r.next);
     g.length.set(r.end - r.next);
-    const Status ignored = send_control(peer, wire::PacketKind::kGrant, std::as_bytes(std::span{&g, 1}));
-    static_cast<void>(ignored);
+    tell(peer, wire::PacketKind::kGrant, std::as_bytes(std::span{&g, 1}));
 }
 
 // The transfer is over on this side: tell the sender, forget the slot. Returns the status to complete with; the caller completes.
@@ -182,8 +181,7 @@ Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
         wire::FinHeader h;
         h.send_slot.set(r.send_slot);
         h.status = static_cast<std::int8_t>(status == Status::kTruncated ? Status::kOk : status);
-        const Status ignored = send_control(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&h, 1}));
-        static_cast<void>(ignored);
+        tell(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&h, 1}));
     }
     return status;
 }
@@ -361,7 +359,9 @@ bool Proto::send_chunk(Peer& peer, SendRequest& r) noexcept
             r.staging = acquire(kStaging);
         }
         if (r.staging == nullptr) {
-            return false;   // on_bulk_ready() or the next grant tries again
+            layer_->lost_for_memory(peer);
+            engine_.kick();
+            return false;
         }
         if (r.staged == 0 || r.staged_at != g.next) {
             r.staged = std::min(bytes, kStaging);

@@ -287,6 +287,15 @@ Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const st
     return sent.status;
 }
 
+// What the peer waits for, for ever if there is no memory for it: then the peer is lost, at the next poll.
+void Proto::tell(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept
+{
+    if (send_control(peer, kind, header) == Status::kNoMemory) [[unlikely]] {
+        layer_->lost_for_memory(peer);
+        engine_.kick();
+    }
+}
+
 // To whom we were ever connected. A lane that is down just now opens again for it: the peer would take our silence for our death.
 void Proto::say_goodbye(Peer& peer) noexcept
 {
@@ -329,10 +338,10 @@ Status Proto::cancel_send(SendRequest& r) noexcept
     if (r.slot == 0 || r.one_sided || r.cancel_sent || peer.down_reason() != Status::kOk) {
         return r.cancel_sent ? Status::kInProgress : Status::kNotFound;
     }
-    r.cancel_sent = true;
     wire::FinHeader h;
     h.send_slot.set(r.slot);
     const Status sent = send_control(peer, wire::PacketKind::kCancel, std::as_bytes(std::span{&h, 1}));
+    r.cancel_sent = !failed(sent);
     return failed(sent) ? sent : Status::kInProgress;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "session/session_layer.h"
 #include "transport/name_inet.h"
@@ -254,10 +255,16 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
 
 // ---- for people ----
 
-std::string Session::describe()
+std::string Session::describe() noexcept
 {
     MutexLock guard{lock};
-    return labelled(contact_);
+    try {
+        return labelled(contact_);
+    } catch (const std::bad_alloc&) {
+        char text[16]{};   // so much a string holds by itself
+        std::snprintf(text, sizeof text, told_rank_ != 0 ? "rank %u" : "(unnamed)", told_rank_ - 1);
+        return text;
+    }
 }
 
 std::string Session::labelled(const wire::EndpointName& name) const

@@ -150,7 +150,8 @@ public:
     // came in between is not told.
     std::atomic<bool> wants_credit{false};
     // For people: "rank 3 (10.1.0.2 port 41873)", by the label that the host gave it, or else the rank that it told; or only the address.
-    [[nodiscard]] std::string describe() LINNET_EXCLUDES(lock);
+    // Without memory for that, the rank alone: also the loss of a peer for want of memory is told.
+    [[nodiscard]] std::string describe() noexcept LINNET_EXCLUDES(lock);
     void set_label(std::string_view label) LINNET_EXCLUDES(lock);   // cut at kLabelBytes - 1
     static constexpr std::size_t kLabelBytes = 24;
     [[nodiscard]] SessionView view() LINNET_EXCLUDES(lock);
@@ -201,6 +202,7 @@ private:
     std::uint32_t told_rank_ LINNET_GUARDED_BY(lock) = 0;          // the peer's in its job, as it told, plus one; 0: it did not
     std::size_t held_bytes_ LINNET_GUARDED_BY(lock) = 0;
     bool in_held_ LINNET_GUARDED_BY(lock) = false;                 // in the layer's list; leaves it at the next poll
+    bool starved_ LINNET_GUARDED_BY(lock) = false;                 // lost_for_memory(), at the next poll
     Session* next_held_{nullptr};                                  // under the layer's lock of that list
     wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);          // the link points at it while blocked_
 

@@ -178,6 +178,8 @@ public:
     void acknowledge_soon(Session& s) noexcept;
     // Evidence from outside, or a protocol violation: the peer is lost.
     void declare_down(Session& s, Status why, std::string_view text) noexcept;
+    // Any thread: there was no memory to send what the peer waits for. It is lost at the next poll; kick the engine.
+    void lost_for_memory(Session& s) noexcept LINNET_REQUIRES(s.lock);
     // From now on a broken link is opened again only for what is still unacknowledged.
     void set_closing() noexcept { closing_.store(true, std::memory_order_relaxed); }
     // Close all links without a word, and end all sessions as closed; after it no sink call happens.
@@ -192,8 +194,7 @@ public:
 
 private:
     friend class Port;
-    static constexpr std::size_t kChunk = 1024;
-    static constexpr std::size_t kMaxPeers = kChunk * 1024;
+    static constexpr std::size_t kChunk = 1024, kMaxPeers = kChunk * 1024;
     using Chunk = std::array<std::atomic<Session*>, kChunk>;
 
     // hello side (session_open.cc)
@@ -326,10 +327,9 @@ private:
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
 
-    static constexpr Nanos kRetryMax = std::chrono::milliseconds{500};
+    static constexpr Nanos kNear = std::chrono::microseconds{1}, kRetryMax = std::chrono::milliseconds{500};
     // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
     static constexpr Nanos kGrace = std::chrono::seconds{1};
-    static constexpr Nanos kNear = std::chrono::microseconds{1};
     static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
     static constexpr std::size_t kHoldBytes = 64u << 10;
     std::atomic<std::uint32_t> turns_{0};                     // next_turn(), and each poll(); of two at a time one may be lost

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // SessionLayer: links that broke and attempts that failed; what is tried again, and what that says about the peer.
 #include <algorithm>
+#include <utility>
 
 #include "session/session_layer.h"
 
@@ -22,6 +23,12 @@ void SessionLayer::retry_by(TimePoint at) noexcept
     std::int64_t seen = retry_due_.load(std::memory_order_relaxed);
     while (mine < seen && !retry_due_.compare_exchange_weak(seen, mine, std::memory_order_relaxed)) {
     }
+}
+
+void SessionLayer::lost_for_memory(Session& s) noexcept
+{
+    s.starved_ = true;
+    retry_by(TimePoint::min());
 }
 
 void SessionLayer::retry_later(LinkState& link, TimePoint at) noexcept
@@ -247,6 +254,14 @@ unsigned SessionLayer::retry_links(TimePoint now) noexcept
     TimePoint next = TimePoint::max();
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session& s = *find(PeerId{i});
+        const auto starved = [&s] {
+            MutexLock guard{s.lock};
+            return std::exchange(s.starved_, false);
+        };
+        if (starved()) {
+            give_up(s, Status::kNoMemory, "no memory to answer it");
+            ++events;
+        }
         next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events),
                          check_move(s, LinkRole::kLane, now), check_move(s, LinkRole::kBulk, now)});
     }

@@ -150,21 +150,26 @@ Result<LinkId> LoopbackTransport::connect(PeerId peer, LinkRole role, const wire
 
 void LoopbackTransport::drop(LinkId id) noexcept
 {
-    std::deque<Item> gone;
+    // One at a time: a copy of all would need memory, and the want of it may be why the link is dropped.
     PeerId peer{};
-    {
+    Item item;
+    const auto take = [&] {
         MutexLock lock{lock_};
         Link* const link = find(id);
         if (link == nullptr) {
-            return;
+            return false;
+        }
+        const auto at = std::find_if(queue_.begin(), queue_.end(), [id](const Item& i) { return i.link == id; });
+        if (at == queue_.end()) {
+            links_.erase(links_.begin() + (link - links_.data()));
+            return false;
         }
         peer = link->peer;
-        links_.erase(links_.begin() + (link - links_.data()));
-        const auto mine = std::stable_partition(queue_.begin(), queue_.end(), [id](const Item& i) { return i.link != id; });
-        gone.assign(mine, queue_.end());
-        queue_.erase(mine, queue_.end());
-    }
-    for (const Item& item : gone) {
+        item = *at;
+        queue_.erase(at);
+        return true;
+    };
+    while (take()) {
         if (item.kind == ItemKind::kBulk) {
             sink_->on_bulk_sent(peer, item.cookie, false);
         }

@@ -39,6 +39,7 @@ test_programs += integration_heap_test
 single_threaded_programs += integration_heap_test
 integration_heap_test_SOURCES = \
     integration/waist/heap_test.cc \
+    integration/waist/memory_test.cc \
     integration/waist/waist.h \
     support/heap.cc \
     support/heap.h
