@@ -7,8 +7,10 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "support/net_namespace.h"
 #include "support/test_log.h"
 #include "transport/udp/udp_port.h"
 #include "wire/frame.h"
@@ -20,10 +22,10 @@ using frames::kLaneChannel;
 
 class Node {
 public:
-    Node()
+    explicit Node(const char* interface = "lo")
     {
         std::string error;
-        EXPECT_EQ(settings_.set("net_include", "lo", error), Status::kOk) << error;
+        EXPECT_EQ(settings_.set("net_include", interface, error), Status::kOk) << error;
         port_ = std::make_unique<udp::UdpPort>(settings_, testing::test_log(), stats_);
         wire::EndpointName name;
         EXPECT_EQ(port_->open(name), Status::kOk);
@@ -32,6 +34,13 @@ public:
         route = ways[0].route;
     }
     ~Node() { port_->close(); }
+    // By another of its addresses.
+    [[nodiscard]] frames::Route route_at(const InetAddress::Bytes& address) const
+    {
+        InetAddress at = InetAddress::v4(address);
+        at.set_port(route.as<RawAddress>().address().port());
+        return frames::Route::of(RawAddress::of(at));
+    }
     void send(const Node& to, std::uint32_t number, std::span<const std::byte> payload = {})
     {
         wire::FrameHead head;
@@ -220,6 +229,55 @@ TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)
             ASSERT_EQ(p.heard(a)[i], i);
             ASSERT_EQ(a.heard(p)[2 * i], i);
             ASSERT_EQ(a.heard(p)[2 * i + 1], i + 1'000'000);
+        }
+    }
+}
+
+// A host with two networks, and a peer on each: what a peer gets comes from the address that it knows.
+TEST(UdpPort, ConnectedSocketLeavesTheAddressOfItsFirstPeerBehind)
+{
+    std::string why;
+    const auto hosts = testing::NamespacePair::make(why);
+    if (hosts == nullptr) {
+        GTEST_SKIP() << why;
+    }
+    for (const unsigned host : {0u, 1u}) {
+        ASSERT_TRUE(hosts->ip(host, "addr add 10.71.0." + std::to_string(host + 1) + "/24 dev eth0"));
+    }
+    const auto made_on = [&](unsigned host) {
+        const testing::NamespacePair::Scope there{*hosts, host};
+        return std::make_unique<Node>("eth0");
+    };
+    const auto a = made_on(0);
+    std::array<std::unique_ptr<Node>, 2> peers{made_on(1), made_on(1)};
+    const std::array<frames::Route, 2> seen{a->route_at({10, 99, 0, 1}), a->route_at({10, 71, 0, 1})};
+    peers[0]->route = peers[0]->route_at({10, 99, 0, 2});
+    peers[1]->route = peers[1]->route_at({10, 71, 0, 2});
+    std::uint32_t number = 0;
+    for (unsigned which : {0u, 1u, 0u, 1u}) {
+        Node& p = *peers[which];
+        a->route = seen[which];
+        static_cast<void>(p.heard(*a));
+        static_cast<void>(a->heard(p));
+        for (unsigned i = 0; i < 100; ++i) {
+            const std::size_t heard = p.heard(*a).size();
+            {
+                const testing::NamespacePair::Scope there{*hosts, 0};
+                a->send(p, number++);
+            }
+            for (unsigned tries = 0; tries < 100'000 && p.heard(*a).size() == heard; ++tries) {
+                p.poll();
+            }
+            ASSERT_EQ(p.heard(*a).size(), heard + 1) << "frame " << i << " to peer " << which << " came from another address";
+            const std::size_t answers = a->heard(p).size();
+            {
+                const testing::NamespacePair::Scope there{*hosts, 1};
+                p.send(*a, number++);
+            }
+            for (unsigned tries = 0; tries < 100'000 && a->heard(p).size() == answers; ++tries) {
+                a->poll();
+            }
+            ASSERT_EQ(a->heard(p).size(), answers + 1) << "answer " << i << " of peer " << which << " did not come";
         }
     }
 }
