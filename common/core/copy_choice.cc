@@ -21,7 +21,8 @@ std::string tasks_lack(const CopyEnv& env)
     if (env.settings.integer(SettingId::kTaskHelpers) == 0) {
         return "task_helpers is 0";
     }
-    return env.tasks->topology().nodes()[0].cpus.count() < 2 ? "there is one processor" : "";
+    const Topology& machine = env.tasks->topology();
+    return machine.cores(machine.nodes()[0].cpus) < 2 ? "there is one core" : "";
 }
 
 std::string dsa_lacks(const char* root)

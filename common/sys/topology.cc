@@ -22,6 +22,7 @@ const char* level_text(TopologyLevel level) noexcept
 // Larger sets first, and of equal ones the outermost: then a node's parent is the last one before it that holds it.
 Topology::Topology(std::vector<TopologyNode> sets)
 {
+    read_cores(sets);
     std::stable_sort(sets.begin(), sets.end(), [](const TopologyNode& a, const TopologyNode& b) {
         return a.cpus.count() != b.cpus.count() ? a.cpus.count() > b.cpus.count() : a.level < b.level;
     });
@@ -48,6 +49,33 @@ Topology::Topology(std::vector<TopologyNode> sets)
             }
         }
     }
+}
+
+// Before levels with the same processors become one node, of which nobody can tell whether it is a core.
+void Topology::read_cores(const std::vector<TopologyNode>& sets)
+{
+    for (const TopologyNode& set : sets) {
+        for (unsigned cpu = 0; set.level == TopologyLevel::kCore && cpu < CpuSet::kCpus; ++cpu) {
+            if (set.cpus.has(cpu)) {
+                for (auto known = static_cast<unsigned>(core_of_cpu_.size()); known <= cpu; ++known) {
+                    core_of_cpu_.push_back(static_cast<std::uint16_t>(known));
+                }
+                core_of_cpu_[cpu] = static_cast<std::uint16_t>(set.cpus.first());
+            }
+        }
+    }
+}
+
+unsigned Topology::cores(const CpuSet& cpus) const noexcept
+{
+    CpuSet firsts = cpus;
+    for (unsigned cpu = 0; cpu < core_of_cpu_.size(); ++cpu) {
+        if (cpus.has(cpu) && core_of_cpu_[cpu] != cpu) {
+            firsts.remove(cpu);
+            firsts.add(core_of_cpu_[cpu]);   // also when the mask has only the other threads of it
+        }
+    }
+    return firsts.count();
 }
 
 Topology Topology::flat(const CpuSet& cpus) { return Topology{std::vector<TopologyNode>{{TopologyLevel::kMachine, 0, cpus}}}; }

@@ -28,17 +28,17 @@ IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& cloc
       config_{std::min(config.most, kMost), std::max(config.local_ranks, 1u), config.crowded, config.idle_class},
       clock_{clock},
       log_{log},
-      machine_cpus_{tree.topology().nodes()[0].cpus.count()},
+      machine_cores_{std::max(tree.topology().cores(tree.topology().nodes()[0].cpus), 1u)},
       owner_pid_{process_id()},
       still_for_{kStillFirst}
 {
 }
 
-// Ranks that share the whole machine each have a core of it; a mask that is smaller is taken for our own.
+// Ranks are taken to be spread evenly over the machine: so many of them have a core each among `cpus`. With few ranks, or a mask of each one's own, that is us.
 unsigned IdleHelpers::allowed_on(const CpuSet& cpus) const noexcept
 {
-    const unsigned n = cpus.count();
-    const unsigned ranks = n >= machine_cpus_ ? config_.local_ranks : 1;
+    const unsigned n = tree_.topology().cores(cpus);
+    const unsigned ranks = std::max((config_.local_ranks * n + machine_cores_ - 1) / machine_cores_, 1u);
     return std::min(config_.most, n > ranks ? n - ranks : 0);
 }
 

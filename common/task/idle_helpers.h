@@ -12,7 +12,8 @@
 // Fork         The child has no helpers; destroying the object there forgets them.
 //
 // When still   A helper helps only on a core that nobody else wants. It looks at the affinity of the process when it is called, and between pieces of work:
-//              there are at most as many helpers as processors beyond one per rank. One that was called and got no core for 300 us, or lost its core while
+//              there are at most as many helpers as cores in it beyond one for each rank that has its part of them, since ranks that are bound to a part
+//              of the machine, a socket for example, share it with others as they share the machine. One that was called and got no core for 300 us, or lost its core while
 //              it ran, takes that for oversubscription: no helper is called for 2 ms, twice as long each time this happens again, up to half a second.
 #pragma once
 
@@ -57,6 +58,8 @@ public:
 
     // How many may run at present, and how many threads exist; to look at.
     [[nodiscard]] unsigned allowed() const noexcept { return allowed_.load(std::memory_order_relaxed); }
+    // How many could run on these processors.
+    [[nodiscard]] unsigned allowed_on(const CpuSet& cpus) const noexcept;
     [[nodiscard]] unsigned started() const noexcept { return started_.load(std::memory_order_acquire); }
 
 private:
@@ -84,13 +87,12 @@ private:
     void look_at_affinity(Helper& me) noexcept;
     void disturbed() noexcept;
     void start(unsigned n) noexcept;
-    [[nodiscard]] unsigned allowed_on(const CpuSet& cpus) const noexcept;
 
     TaskTree& tree_;
     const Config config_;
     const Clock& clock_;
     const Log& log_;
-    const unsigned machine_cpus_;
+    const unsigned machine_cores_;
     std::uint32_t owner_pid_{0};
     std::atomic<unsigned> allowed_{0};
     std::atomic<unsigned> started_{0};

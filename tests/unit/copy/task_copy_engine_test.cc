@@ -93,7 +93,7 @@ protected:
     TaskTree tree{Topology::read(test_log()), stats};
     std::optional<IdleHelpers> helpers;
     std::optional<TaskCopyEngine> engine;
-    const bool two_cpus{process_affinity().count() >= 2};
+    const bool two_cpus{tree.topology().cores(process_affinity()) >= 2};
 };
 
 TEST_F(TaskCopyEngineTest, SmallPieceIsCopiedAtOnceAndCallsNobody)

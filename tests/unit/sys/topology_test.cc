@@ -152,6 +152,22 @@ TEST(Topology, LevelsWithTheSameProcessorsAreOneNode)
     EXPECT_NE(topology->node_of(1), topology->node_of(2));
 }
 
+TEST(Topology, CoresAreCountedOnceWhateverThreadsOfThemAreMeant)
+{
+    const Result<Topology> topology = Topology::synthetic("pack:2 l2:4 core:1 pu:2", test_log());   // each core is all of a cache
+    ASSERT_TRUE(topology.ok());
+    EXPECT_EQ(topology->cores(topology->nodes()[0].cpus), 8u);
+    EXPECT_EQ(topology->cores(CpuSet::range(2, 2)), 1u);
+    EXPECT_EQ(topology->cores(CpuSet::range(3, 2)), 2u);
+    CpuSet odd;
+    odd.add(1);
+    odd.add(3);
+    odd.add(100);   // nobody knows it
+    EXPECT_EQ(topology->cores(odd), 3u);
+    EXPECT_EQ(topology->cores(CpuSet{}), 0u);
+    EXPECT_EQ(Topology::flat(CpuSet::range(0, 6)).cores(CpuSet::range(0, 4)), 4u);
+}
+
 TEST(Topology, DescriptionThatNobodyUnderstandsIsAnError)
 {
     testing::expect_complaint("does not understand");

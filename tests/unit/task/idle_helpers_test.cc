@@ -80,7 +80,7 @@ protected:
     void push(Gated& task, std::uint32_t runs) { ASSERT_TRUE(tree.push(task, {kMachineQueue, runs, true})); }
 
     Topology topology{Topology::read(test_log())};
-    const bool two_cpus{process_affinity().count() >= 2};
+    const bool two_cpus{topology.cores(process_affinity()) >= 2};
     SystemClock clock;
     Stats stats;
     TaskTree tree{topology, stats};
@@ -90,7 +90,7 @@ protected:
 
 #define NEEDS_TWO_PROCESSORS()                       \
     if (!two_cpus) {                                 \
-        GTEST_SKIP() << "one processor: no helpers"; \
+        GTEST_SKIP() << "one core: no helpers"; \
     }
 
 // ---- coming ----
@@ -198,6 +198,59 @@ TEST_F(IdleHelpersTest, RanksThatFillTheMachineLeaveNoCoreForHelpers)
         EXPECT_EQ(h.started(), 0u);
     }
 }
+
+#if LINNET_HAVE_HWLOC
+
+class BoundRanksTest : public IdleHelpersTest {
+protected:
+    // Helpers of a rank among `ranks` that may run on `n` processors from `from` on.
+    unsigned allowed(const char* machine, unsigned ranks, unsigned from, unsigned n)
+    {
+        Result<Topology> synthetic = Topology::synthetic(machine, test_log());
+        EXPECT_TRUE(synthetic.ok()) << machine;
+        TaskTree imagined{std::move(*synthetic), stats};
+        const IdleHelpers h{imagined, {IdleHelpers::kMost, ranks, {}, false}, clock, test_log()};
+        return h.allowed_on(CpuSet::range(from, n));
+    }
+};
+
+TEST_F(BoundRanksTest, ThatShareASocketCountEachOthersCores)
+{
+    constexpr const char* kMachine = "pack:2 core:16 pu:1";
+    EXPECT_EQ(allowed(kMachine, 32, 0, 16), 0u);    // Open MPI binds more than two ranks to sockets
+    EXPECT_EQ(allowed(kMachine, 32, 16, 16), 0u);
+    EXPECT_EQ(allowed(kMachine, 4, 0, 16), 14u);
+    EXPECT_EQ(allowed(kMachine, 3, 0, 16), 14u);    // one and a half ranks are two
+    EXPECT_EQ(allowed(kMachine, 64, 0, 16), 0u);
+    EXPECT_EQ(allowed(kMachine, 32, 0, 32), 0u);
+    EXPECT_EQ(allowed(kMachine, 24, 0, 32), 8u);
+}
+
+TEST_F(BoundRanksTest, ThatHaveCoresOfTheirOwnCountOnlyThemselves)
+{
+    EXPECT_EQ(allowed("pack:2 core:16 pu:1", 4, 8, 8), 7u);
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 16, 60, 4), 3u);
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 64, 5, 1), 0u);
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 2, 0, 4), 3u);   // the rest of the machine is nobody's
+}
+
+TEST_F(BoundRanksTest, OfFourNumaNodesHaveWhatTheirNodeHasLeft)
+{
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 4, 16, 16), 15u);
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 40, 16, 16), 6u);
+    EXPECT_EQ(allowed("numa:4 core:16 pu:1", 64, 16, 16), 0u);
+}
+
+TEST_F(BoundRanksTest, ThreadsOfACoreAreNoCores)
+{
+    EXPECT_EQ(allowed("pack:2 core:8 pu:2", 16, 0, 32), 0u);   // a thread of each core is idle
+    EXPECT_EQ(allowed("pack:2 core:8 pu:2", 16, 0, 16), 0u);
+    EXPECT_EQ(allowed("pack:2 core:8 pu:2", 4, 0, 8), 3u);
+    EXPECT_EQ(allowed("pack:2 core:8 pu:2", 4, 1, 2), 1u);     // the second thread of a core, the first of another
+    EXPECT_EQ(allowed("core:1 pu:2", 1, 0, 2), 0u);
+}
+
+#endif
 
 TEST_F(IdleHelpersTest, CrowdedCoresLeaveTheHelpersAsleep)
 {
