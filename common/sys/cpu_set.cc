@@ -7,26 +7,29 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 namespace linnet {
 namespace {
 
 // The kernel's mask may be longer than ours: it refuses a buffer that is too small for its own number of processors.
 constexpr std::size_t kKernelCpus = 16384;
+using Word = unsigned long;   // the kernel's, of which cpu_set_t is made
+constexpr std::size_t kWordBits = 8 * sizeof(Word);
 
+// Allocates nothing: helpers ask, and a thread that is stopped in malloc() may hold a lock of it.
 CpuSet affinity_of(::pid_t thread) noexcept
 {
     CpuSet result;
-    cpu_set_t* const set = CPU_ALLOC(kKernelCpus);
-    const std::size_t bytes = CPU_ALLOC_SIZE(kKernelCpus);
-    if (set != nullptr && ::sched_getaffinity(thread, bytes, set) == 0) {
-        for (unsigned cpu = 0; cpu < CpuSet::kCpus; ++cpu) {
-            if (CPU_ISSET_S(cpu, bytes, set)) {
-                result.add(cpu);
+    std::array<Word, kKernelCpus / kWordBits> words{};
+    if (::sched_getaffinity(thread, sizeof words, reinterpret_cast<cpu_set_t*>(words.data())) == 0) {
+        for (std::size_t i = 0; i < CpuSet::kCpus / kWordBits; ++i) {
+            for (Word word = words[i]; word != 0; word &= word - 1) {
+                result.add(static_cast<unsigned>(i * kWordBits) + static_cast<unsigned>(std::countr_zero(word)));
             }
         }
     }
-    CPU_FREE(set);
     if (result.empty()) {
         result = CpuSet::range(0, static_cast<unsigned>(std::clamp(::sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(CpuSet::kCpus))));
     }
