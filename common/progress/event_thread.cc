@@ -26,6 +26,15 @@ constexpr unsigned kHoldFactorWhenContended = 10;
 constexpr unsigned kFirstLooks = 2;
 constexpr unsigned kMostLooks = 20;
 
+// Who started the event thread may be pinned where the process is not, and its mask is inherited. (Of a pinned first thread nobody knows what it had before.)
+void leave_pinned_core() noexcept
+{
+    const CpuSet process = process_affinity(), mine = thread_affinity();
+    if (process != mine && process.contains(mine)) {
+        static_cast<void>(set_thread_affinity(process));
+    }
+}
+
 }   // namespace
 
 void ProgressEngine::event_thread_entry(void* self) noexcept { static_cast<ProgressEngine*>(self)->event_thread_run(); }
@@ -34,6 +43,7 @@ void ProgressEngine::event_thread_run() noexcept
 {
     event_mark_.store(this_thread_mark(), std::memory_order_relaxed);
     event_id_.store(thread_id(), std::memory_order_relaxed);
+    leave_pinned_core();
     answer_measurement();
     event_thread_woke();
     while (!stopping_.load(std::memory_order_seq_cst)) {

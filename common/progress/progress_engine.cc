@@ -119,8 +119,7 @@ Status ProgressEngine::start()
     if (suspect_crowd(config_.local_ranks, usable_cpus())) {
         crowd_.suspect();
     }
-    cores_ = std::max(usable_cpus(), 1u);
-    const unsigned cores_of_all = std::max(cores_, launcher_cpus());   // a rank bound to one core is not the only one there is
+    const unsigned cores_of_all = std::max(usable_cpus(), launcher_cpus());   // a rank bound to one core is not the only one there is
     const bool outnumbered = config_.local_ranks > cores_of_all;
     ranks_per_core_ = std::clamp(config_.local_ranks / cores_of_all, 1u, kMostRanksPerCore);
     scale_ = machine_ticks();

@@ -321,7 +321,7 @@ private:
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
     Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it
-    unsigned ranks_per_core_{1}, cores_{1};                                  // on this host, as far as known; of this process; since start()
+    unsigned ranks_per_core_{1};                                             // on this host, as far as known, since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on
     std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and

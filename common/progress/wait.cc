@@ -7,6 +7,7 @@
 
 #include "progress/progress_engine.h"
 #include "sync/backoff.h"
+#include "sys/cpu_set.h"
 #include "sys/futex.h"
 
 namespace linnet {
@@ -215,7 +216,7 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
         return Spin::Step::kPoll;
     }
     sleep_length_.polled(false);
-    pollers_.polled(this_thread_mark(), now, robbery_remembered_, cores_);
+    pollers_.polled(this_thread_mark(), now, robbery_remembered_, []() noexcept { return thread_affinity(); });
     const Spin::Step step = host_spin_.next(now, gap, crowd_, may_sleep);
     // Asleep we get the core back when a message comes, and give it up when its thread is to have it. Who yields in vain instead is preempted by that
     // thread while it wakes it, which Open MPI's then waits for by spinning, for a time slice.

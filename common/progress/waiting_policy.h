@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "progress/ticks.h"
+#include "sys/cpu_set.h"
 
 namespace linnet {
 
@@ -293,35 +294,43 @@ private:
     bool found_{false};
 };
 
-// Do the threads of this process that wait in turn outnumber its cores? Then whoever polls keeps a core from the thread whose message it found, or is about to.
-// A thread that was waiting is known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
+// Do the threads of this process that wait in turn outnumber their cores? Then whoever polls keeps a core from the thread whose message it found, or is about to.
+// Their cores are those that any of them may run on, which each says once per window: one of them alone does not know, since programs pin threads one by one
+// (OMP_PROC_BIND), each to a core of its own; and the masks change under them. A thread that was waiting is known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
 //
 // Threads: one at a time.
 class Pollers {
 public:
     static constexpr unsigned kBits = 64;
 
-    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten.
-    void polled(std::uintptr_t mark, Ticks now, Ticks window, unsigned cores) noexcept
+    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten. `affinity`: a function that says where this thread
+    // may run; called at most kBits times in a window.
+    template <class Affinity>
+    void polled(std::uintptr_t mark, Ticks now, Ticks window, Affinity affinity) noexcept
     {
         if (now - since_ > window) {
-            outnumber_ = now - since_ <= 2 * window && seen_by(cores);
+            outnumber_ = now - since_ <= 2 * window && outnumbers();
             since_ = now;
             seen_ = 0;
+            cores_ = {};
         }
-        seen_ |= bit(mark);
-        outnumber_ = outnumber_ || seen_by(cores);
+        if ((seen_ & bit(mark)) == 0) {
+            seen_ |= bit(mark);
+            cores_ = cores_ | affinity();
+            outnumber_ = outnumber_ || outnumbers();
+        }
     }
     [[nodiscard]] bool outnumber_cores() const noexcept { return outnumber_; }
 
 private:
-    [[nodiscard]] bool seen_by(unsigned cores) const noexcept { return static_cast<unsigned>(std::popcount(seen_)) > cores; }
+    [[nodiscard]] bool outnumbers() const noexcept { return static_cast<unsigned>(std::popcount(seen_)) > cores_.count(); }
     [[nodiscard]] static std::uint64_t bit(std::uintptr_t mark) noexcept
     {
         return std::uint64_t{1} << (static_cast<std::uint64_t>(mark) * 0x9e3779b97f4a7c15u >> 58);   // marks are addresses, far apart
     }
 
     std::uint64_t seen_{0};
+    CpuSet cores_;   // of those seen
     Ticks since_{0};
     bool outnumber_{false};
 };

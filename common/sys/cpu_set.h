@@ -70,6 +70,14 @@ public:
         }
         return both;
     }
+    friend constexpr CpuSet operator|(const CpuSet& a, const CpuSet& b) noexcept
+    {
+        CpuSet either;
+        for (std::size_t i = 0; i < either.words_.size(); ++i) {
+            either.words_[i] = a.words_[i] | b.words_[i];
+        }
+        return either;
+    }
     friend constexpr bool operator==(const CpuSet&, const CpuSet&) noexcept = default;
 
     // As taskset(1) writes it: "0-3,8".

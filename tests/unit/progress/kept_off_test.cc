@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// KeptOff: where a thread may run, for a while.
+// Where the event thread may run: by whomever it was started, and kept off a core for a while (KeptOff).
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
 #include "progress/event_thread_state.h"
+#include "progress/progress_engine.h"
+#include "support/eventually.h"
+#include "support/test_log.h"
 #include "sys/thread.h"
 
 namespace linnet {
@@ -64,6 +72,34 @@ TEST_F(KeptOffTest, ThreadThatWasPinnedStaysSo)
     EXPECT_EQ(thread_affinity(), pinned);
     kept.give_back();
     EXPECT_EQ(thread_affinity(), pinned) << "and not where the process may";
+}
+
+// ---- from the start ----
+
+std::uint32_t event_thread_id()
+{
+    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+        std::string name;
+        std::getline(std::ifstream{task.path() / "comm"}, name);
+        if (name == "linnet-event") {
+            return static_cast<std::uint32_t>(std::stoul(task.path().filename().string()));
+        }
+    }
+    return 0;
+}
+
+TEST(EventThread, MayRunWhereTheProcessMayThoughAPinnedThreadStartedIt)
+{
+    SystemClock clock;
+    Stats stats;
+    ProgressEngine engine{{}, clock, stats, testing::test_log()};
+    std::thread starter{[&] {
+        EXPECT_TRUE(set_thread_affinity(CpuSet::range(thread_affinity().first(), 1)));
+        EXPECT_EQ(engine.start(), Status::kOk);
+    }};
+    starter.join();
+    EXPECT_TRUE(testing::eventually([] { return event_thread_id() != 0 && thread_affinity(event_thread_id()) == process_affinity(); }));
+    engine.stop();
 }
 
 }   // namespace

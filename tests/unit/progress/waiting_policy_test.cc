@@ -383,15 +383,25 @@ TEST(WaitingPolicy, MoreRanksThanCoresIsSuspectUnlessBoundToOne)
 
 constexpr std::uintptr_t mark_of(unsigned thread) { return 0x7f0000000700 + std::uintptr_t{thread} * 0x801000; }
 
+// A thread that may run on the first `n` processors, or on one of its own.
+auto cores(unsigned n)
+{
+    return [n]() noexcept { return CpuSet::range(0, n); };
+}
+auto core(unsigned cpu)
+{
+    return [cpu]() noexcept { return CpuSet::range(cpu, 1); };
+}
+
 TEST(Pollers, AsManyAsCoresDoNotOutnumberThemAndOneMoreDoes)
 {
     Pollers pollers;
     for (int i = 0; i < 10; ++i) {
-        pollers.polled(mark_of(0), 1, 100, 2);
-        pollers.polled(mark_of(1), 1, 100, 2);
+        pollers.polled(mark_of(0), 1, 100, cores(2));
+        pollers.polled(mark_of(1), 1, 100, cores(2));
     }
     EXPECT_FALSE(pollers.outnumber_cores());
-    pollers.polled(mark_of(2), 1, 100, 2);
+    pollers.polled(mark_of(2), 1, 100, cores(2));
     EXPECT_TRUE(pollers.outnumber_cores());
 }
 
@@ -399,7 +409,7 @@ TEST(Pollers, OneThreadHasItsCoreForItself)
 {
     Pollers pollers;
     for (Ticks now = 0; now < 1000; ++now) {
-        pollers.polled(mark_of(7), now, 100, 1);
+        pollers.polled(mark_of(7), now, 100, cores(1));
     }
     EXPECT_FALSE(pollers.outnumber_cores());
 }
@@ -407,20 +417,20 @@ TEST(Pollers, OneThreadHasItsCoreForItself)
 TEST(Pollers, ThoseThatStayAwayAreForgottenAfterTwoWindows)
 {
     Pollers pollers;
-    pollers.polled(mark_of(0), 1000, 100, 1);
-    pollers.polled(mark_of(1), 1000, 100, 1);
-    pollers.polled(mark_of(0), 1101, 100, 1);   // they were two until now
+    pollers.polled(mark_of(0), 1000, 100, cores(1));
+    pollers.polled(mark_of(1), 1000, 100, cores(1));
+    pollers.polled(mark_of(0), 1101, 100, cores(1));   // they were two until now
     EXPECT_TRUE(pollers.outnumber_cores());
-    pollers.polled(mark_of(0), 1202, 100, 1);
+    pollers.polled(mark_of(0), 1202, 100, cores(1));
     EXPECT_FALSE(pollers.outnumber_cores());
 }
 
 TEST(Pollers, OneThatComesBackAfterLongDoesNotFindTheOthersStillThere)
 {
     Pollers pollers;
-    pollers.polled(mark_of(0), 1000, 100, 1);
-    pollers.polled(mark_of(1), 1000, 100, 1);
-    pollers.polled(mark_of(0), 50'000, 100, 1);
+    pollers.polled(mark_of(0), 1000, 100, cores(1));
+    pollers.polled(mark_of(1), 1000, 100, cores(1));
+    pollers.polled(mark_of(0), 50'000, 100, cores(1));
     EXPECT_FALSE(pollers.outnumber_cores());
 }
 
@@ -428,9 +438,56 @@ TEST(Pollers, ThirtyTwoThreadsOutnumberManyCores)
 {
     Pollers pollers;
     for (unsigned t = 0; t < 32; ++t) {
-        pollers.polled(mark_of(t), 1, 100, 16);
+        pollers.polled(mark_of(t), 1, 100, cores(16));
     }
     EXPECT_TRUE(pollers.outnumber_cores());
+}
+
+// OMP_PROC_BIND and the like: each says one core, and means another one.
+TEST(Pollers, ThatArePinnedToACoreEachDoNotOutnumberThem)
+{
+    Pollers pollers;
+    for (Ticks now = 1000; now < 2000; now += 10) {
+        for (unsigned t = 0; t < 4; ++t) {
+            pollers.polled(mark_of(t), now, 100, core(t));
+            EXPECT_FALSE(pollers.outnumber_cores()) << now;
+        }
+    }
+    for (unsigned t = 4; t < 8; ++t) {   // more of them on four; some may look like one
+        pollers.polled(mark_of(t), 1999, 100, core(3));
+    }
+    EXPECT_TRUE(pollers.outnumber_cores());
+}
+
+TEST(Pollers, ThatArePinnedToTheSameCoreOutnumberItWhereverOthersMayRun)
+{
+    Pollers pollers;
+    pollers.polled(mark_of(0), 1000, 100, core(5));
+    pollers.polled(mark_of(1), 1000, 100, core(5));
+    EXPECT_TRUE(pollers.outnumber_cores());
+}
+
+TEST(Pollers, MasksThatChangeAreNoticedInTheNextWindowAndAskedForOnceInEach)
+{
+    Pollers pollers;
+    unsigned n = 8, asked = 0;
+    const auto affinity = [&]() noexcept { return ++asked, CpuSet::range(0, n); };
+    const auto window = [&](Ticks from) {
+        for (Ticks now = from; now < from + 100; ++now) {
+            pollers.polled(mark_of(0), now, 100, affinity);
+            pollers.polled(mark_of(1), now, 100, affinity);
+        }
+    };
+    window(1000);
+    EXPECT_FALSE(pollers.outnumber_cores());
+    n = 1;
+    window(1101);
+    EXPECT_TRUE(pollers.outnumber_cores());
+    n = 8;
+    window(1202);
+    window(1303);
+    EXPECT_FALSE(pollers.outnumber_cores());
+    EXPECT_EQ(asked, 8u);
 }
 
 TEST(SleepLength, DoublesInACrowdWhileSleepsAreInVain)
