@@ -624,6 +624,45 @@ TEST_P(FrameLink, DropsOfTheKernelAreCountedOnce)
     EXPECT_EQ(b->stats.total(Counter::kFlowKernelDrops), 10u * GetParam());
 }
 
+// A ring that overflowed may have been somebody else's for a moment.
+TEST_P(FrameLink, RingThatOverflowedIsLentLessUntilItHasNotForLong)
+{
+    const LinkId link = open(LinkRole::kBulk);
+    const Bytes payload = pattern(1, 100'000);
+    std::uint32_t packets = 0;
+    const auto lent = [&] {   // as the acknowledgement of a packet says
+        EXPECT_EQ(a->transport->send_bulk(link, bulk_head(++packets, payload.size()), payload, &net), Status::kInProgress);
+        for (unsigned tries = 0; tries < 1000 && b->sink.bulk.size() < packets; ++tries) {
+            pass(Nanos{0});
+        }
+        const auto blocks = std::count_if(net.sent.begin(), net.sent.end(), [](const auto& f) { return f.head().kind == wire::FrameKind::kBlock; });
+        const auto last = std::find_if(net.sent.rbegin(), net.sent.rend(), [](const auto& f) { return f.from == kB; });
+        return last->head().credit.get() - static_cast<std::uint32_t>(blocks);
+    };
+    const auto overflow = [&] {
+        ++b->port->drops;
+        pass(milliseconds{1});
+    };
+    const std::uint32_t at_first = lent();
+    overflow();
+    overflow();
+    overflow();
+    EXPECT_EQ(lent(), at_first - 256 / 8) << "that was one";
+    pass(milliseconds{50});
+    overflow();
+    pass(seconds{1}, milliseconds{10});
+    overflow();   // nothing was lent
+    EXPECT_EQ(lent(), at_first - 256 / 8);
+    pass(milliseconds{1});
+    overflow();
+    const std::uint32_t after = lent();
+    EXPECT_LT(after, at_first - 256 / 8) << "that was another";
+    pass(seconds{1}, milliseconds{10});
+    EXPECT_EQ(lent(), after);
+    pass(seconds{10}, milliseconds{10});
+    EXPECT_EQ(lent(), at_first);
+}
+
 INSTANTIATE_TEST_SUITE_P(Channels, FrameLink, ::testing::Values(1u, 2u));
 
 }   // namespace

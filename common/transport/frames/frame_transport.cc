@@ -31,7 +31,13 @@ constexpr Nanos kPublishGap = std::chrono::milliseconds{1};
 constexpr Nanos kGoodbyeGap = std::chrono::milliseconds{2};
 constexpr unsigned kGoodbyes = 4;
 constexpr std::size_t kMaxGoodbyes = 256;
+// A ring that overflowed. One overflow may be told in several parts, and what was lent before it is still on its way.
 constexpr std::uint32_t kLeastRing = 48;
+constexpr Nanos kOneOverflow = std::chrono::milliseconds{100};
+// It may have been somebody else's crowd: after so long without one it grows again, by a part of what it was, in so many steps.
+constexpr Nanos kCalm = std::chrono::seconds{2};
+constexpr Nanos kGrowGap = std::chrono::milliseconds{100};
+constexpr std::uint32_t kGrowSteps = 64;
 // All of what a poll of another transport would wait for: several batches, then the others have their turn.
 constexpr unsigned kBatchesAtOnce = 4;
 constexpr std::uint32_t kControl = 64;   // places of a ring that are never lent
@@ -547,7 +553,28 @@ TimePoint FrameTransport::next_timer() const noexcept
 
 // ---- counters ----
 
-// What the machine counted since the last time. A queue that overflowed is smaller than was thought: less of it is lent from now on.
+// A queue that overflowed is smaller than was thought, or was for a while: less of it is lent. Where hardly any of it was lent, that is not why.
+void FrameTransport::fit_ring(Channel& ch, bool overflowed) noexcept
+{
+    const std::uint32_t whole = ch.limits.ring_frames;
+    const flow::CreditPool& credit = ch.machine->credit();
+    const std::uint32_t before = ch.ring_frames;
+    if (overflowed) {
+        ch.grow_at = now_ + kCalm;
+        if (now_ >= ch.shrink_at && credit.lent() + credit.owed() >= credit.capacity() / 4) {
+            ch.shrink_at = now_ + kOneOverflow;
+            ch.ring_frames = std::max(before - before / 8, std::min(kLeastRing, whole));
+        }
+    } else if (before < whole && now_ >= ch.grow_at) {
+        ch.grow_at = now_ + kGrowGap;
+        ch.ring_frames = std::min(before + std::max(whole / kGrowSteps, 1u), whole);
+    }
+    if (ch.ring_frames != before) {
+        ch.machine->set_ring_frames(ch.ring_frames);
+    }
+}
+
+// What the machine counted since the last time.
 void FrameTransport::publish(Channel& ch) noexcept
 {
     flow::MachineStats s;
@@ -558,10 +585,7 @@ void FrameTransport::publish(Channel& ch) noexcept
         Held lock{ch};
         s = ch.machine->stats();
         before = std::exchange(ch.told, s);
-        if (overflowed) {
-            ch.ring_frames = std::max(ch.ring_frames - ch.ring_frames / 8, kLeastRing);
-            ch.machine->set_ring_frames(ch.ring_frames);
-        }
+        fit_ring(ch, overflowed);
     }
     const auto add = [this](Counter id, std::uint64_t now, std::uint64_t then) {
         if (now != then) {
@@ -585,7 +609,7 @@ void FrameTransport::publish(Channel& ch) noexcept
     }
     if (overflowed) {
         if (const std::uint64_t n = drops_throttle_.hit(); n != 0) {
-            LINNET_LOG(log_, kInfo, "%s: the kernel dropped frames for want of room (%llu so far): %u frames are lent from now on", caps_.name,
+            LINNET_LOG(log_, kInfo, "%s: the kernel dropped frames for want of room (%llu so far): at most %u frames are lent now", caps_.name,
                        static_cast<unsigned long long>(drops), ch.ring_frames);
         }
     }

@@ -103,7 +103,9 @@ private:
         flow::MachineStats told LINNET_GUARDED_BY(lock);       // what the counters know of
         std::array<flow::TxFrame, kBatch> frames LINNET_GUARDED_BY(lock);
         std::uint64_t told_drops{0};                           // token holder
-        std::uint32_t ring_frames{0};                          // likewise
+        std::uint32_t ring_frames{0};                          // likewise: of those of `limits`, so many are lent
+        TimePoint shrink_at{};                                 // likewise: a later overflow is another one
+        TimePoint grow_at{};                                   // likewise
     };
     // The lock of a channel, taken by whoever may leave its machine with more to do, or something to do sooner.
     class LINNET_SCOPED_CAPABILITY Held {
@@ -147,6 +149,7 @@ private:
     unsigned take_evidence() noexcept LINNET_REQUIRES(token_);
     unsigned run_timers(TimePoint now) noexcept LINNET_REQUIRES(token_);
     void publish(Channel& ch) noexcept LINNET_REQUIRES(token_);
+    void fit_ring(Channel& ch, bool overflowed) noexcept LINNET_REQUIRES(token_, ch.lock);
     [[nodiscard]] std::size_t send_row(Channel& ch, std::span<const flow::TxFrame> frames) noexcept LINNET_REQUIRES(ch.lock);
     void flush(Channel& ch, TimePoint now) noexcept LINNET_REQUIRES(ch.lock);
 
