@@ -356,24 +356,35 @@ bool SessionLayer::move_ended(Session& s, Port& port, LinkId id, LinkRole role, 
     return true;
 }
 
-// The lane goes where nobody is told when the peer's process ends, and the peer owes an answer: a transport that would be told is asked for the lane. It
-// finds the process gone, or it carries the lane from now on, or it hears nothing either: then the lane stays.
-void SessionLayer::ask_elsewhere(Session& s, Nanos unanswered, TimePoint now) noexcept
+// The link goes where nobody is told when the peer's process ends, and the peer owes an answer: a transport that would be told is asked for it, for bulk data
+// the lane's if that is another one. It finds the process gone, or it carries the link from now on, or it hears nothing either: then the link stays.
+void SessionLayer::ask_elsewhere(Session& s, LinkRole role, Nanos unanswered, TimePoint now) noexcept
 {
-    if (unanswered < kAskElsewhere || s.lane_paths_ == nullptr || closing_.load(std::memory_order_relaxed)) {
+    if (unanswered < kAskElsewhere || closing_.load(std::memory_order_relaxed)) {
         return;
     }
-    LanePaths& p = *s.lane_paths_;
-    if (p.move.port != nullptr) {
-        return;
+    if (role == LinkRole::kBulk && !s.paths_sought_) {
+        find_paths(s);
     }
-    for (unsigned i = 0; i < p.choice.paths(); ++i) {
-        if (p.ports[i]->caps().told_of_death) {
-            if (!begin_move(s, LinkRole::kLane, p.move, *p.ports[i], now)) {
-                p.choice.failed(i, now);
-            }
+    const auto ask = [&](auto& p) LINNET_REQUIRES(s.lock) {
+        if (p.move.port != nullptr) {
             return;
         }
+        const Port* const here = s.links_[static_cast<int>(role)].port;
+        const LinkState& lane = s.links_[0];
+        const bool lane_is_heard = lane.port != here && s.lane_up() && lane.port->transport().unanswered(lane.id) < kAskElsewhere;
+        unsigned to = lane_is_heard ? p.index_of(lane.port) : p.choice.paths();
+        for (unsigned i = 0; to >= p.choice.paths() && i < p.choice.paths(); ++i) {
+            to = p.ports[i] != here && p.ports[i]->caps().told_of_death ? i : to;
+        }
+        if (to < p.choice.paths() && !begin_move(s, role, p.move, *p.ports[to], now)) {
+            p.choice.failed(to, now);
+        }
+    };
+    if (role == LinkRole::kLane && s.lane_paths_ != nullptr) {
+        ask(*s.lane_paths_);
+    } else if (role == LinkRole::kBulk && s.paths_ != nullptr) {
+        ask(*s.paths_);
     }
 }
 

@@ -256,7 +256,7 @@ private:
     void bulk_is_up(Session& s, Port& port, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void lane_is_up(Session& s, LinkState& link, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     void tell_lane(Session& s, const Port& port, const LaneNews& news) noexcept LINNET_EXCLUDES(s.lock);
-    void ask_elsewhere(Session& s, Nanos unanswered, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
+    void ask_elsewhere(Session& s, LinkRole role, Nanos unanswered, TimePoint now) noexcept LINNET_REQUIRES(s.lock);
     // False: the link or attempt that ended is another one.
     [[nodiscard]] bool move_ended(Session& s, Port& port, LinkId id, LinkRole role, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
     TimePoint check_move(Session& s, LinkRole role, TimePoint now) noexcept LINNET_EXCLUDES(s.lock);

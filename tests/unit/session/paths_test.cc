@@ -330,6 +330,91 @@ TEST_F(SilentLanesTest, StoppedPeerIsNotLost)
     EXPECT_TRUE(drained());
 }
 
+// ---- a bulk link whose path dies ----
+
+// What it has taken never comes, and the lane is fine elsewhere.
+class SilentBulkTest : public ::testing::TestWithParam<bool>, public TwoNetworks {
+protected:
+    SilentBulkTest() : TwoNetworks{testing::test_seed(1), GetParam(), 2s}
+    {
+        for (auto& t : second) {
+            t->told_of_death(false);
+            t->expect(1200ns, 0.5);
+        }
+        a->send(*to_b, 10);
+        EXPECT_TRUE(drained());
+    }
+    void TearDown() override
+    {
+        EXPECT_EQ(to_a->downs + to_b->downs, 0);
+        EXPECT_EQ(world.complaints(), "");
+    }
+    // Both links are on the second network.
+    void all_on_second()
+    {
+        world.net.faults.timed_out = 1;
+        world.net.break_all(a->transport, LinkRole::kLane);
+        run_for(1500ms);
+        a->send(*to_b, 10);
+        EXPECT_TRUE(drained());
+        world.net.faults.timed_out = 0;
+        EXPECT_TRUE(lane_on_second());
+        EXPECT_TRUE(push(*a));
+        EXPECT_TRUE(on_second());
+    }
+};
+
+TEST_P(SilentBulkTest, BulkDataIsAskedForAgainWhereTheLaneIsHeard)
+{
+    all_on_second();
+    const int before[] = {to_b->bulk_downs, to_a->bulk_downs};
+    EXPECT_NE(wants_bulk(*a), Status::kAgain);
+    other.fall_silent();
+    run_for(5s);
+    EXPECT_FALSE(on_second());
+    EXPECT_FALSE(lane_on_second());
+    EXPECT_GT(to_b->bulk_downs, before[0]) << "what was under way is granted again";
+    EXPECT_GT(to_a->bulk_downs, before[1]);
+    EXPECT_TRUE(push(*a));
+    EXPECT_TRUE(push(*b));
+    EXPECT_TRUE(drained());
+}
+
+TEST_P(SilentBulkTest, StoppedPeerKeepsItsLinks)
+{
+    all_on_second();
+    other.fall_silent();
+    world.net.faults.hang = 1;
+    run_for(60s);
+    EXPECT_EQ(world.net.links_up(LinkRole::kBulk), 0u);
+    world.net.faults.hang = 0;
+    other.fall_silent(false);
+    EXPECT_TRUE(push(*a));
+    EXPECT_TRUE(push(*b));
+    EXPECT_TRUE(drained());
+}
+
+INSTANTIATE_TEST_SUITE_P(, SilentBulkTest, ::testing::Bool());
+
+TEST_F(PathsTest, BulkLinkThatAloneFallsSilentGoesToTheLane)
+{
+    for (auto& t : second) {
+        t->told_of_death(false);
+    }
+    ASSERT_TRUE(connect(*a));
+    second_takes = 2ms;
+    transfers(*a, 120);
+    ASSERT_TRUE(on_second());
+    const int before[] = {to_b->bulk_downs, to_a->bulk_downs};
+    other.fall_silent();
+    run_for(5s);
+    EXPECT_EQ(world.net.links_up(LinkRole::kBulk), 1u);
+    EXPECT_GT(to_b->bulk_downs, before[0]);
+    EXPECT_GT(to_a->bulk_downs, before[1]);
+    EXPECT_TRUE(push(*a));
+    EXPECT_EQ(world.net.links_up(LinkRole::kLane), 1u);
+}
+
 // What answers for it may be a firewall.
 TEST(Refusals, SayNothingWhereNoLinkEverWasWhileAnotherTransportCarriesOne)
 {
