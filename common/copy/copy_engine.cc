@@ -67,14 +67,19 @@ void CopyJob::finished(Status status) noexcept
     }
 }
 
-void CopyJob::sleep() noexcept
+bool CopyJob::sleep(Nanos most) noexcept
 {
     std::uint32_t open = open_.fetch_or(kWaits, std::memory_order_acq_rel) | kWaits;
-    while (open != kWaits) {
-        futex_wait(open_, open);
+    bool in_time = true;
+    while (open != kWaits && in_time) {   // what ends meanwhile begins the time again: somebody works
+        in_time = futex_wait(open_, open, most) != FutexResult::kTimedOut;
         open = open_.load(std::memory_order_acquire);
     }
-    open_.store(0, std::memory_order_relaxed);
+    if (open == kWaits) {
+        open_.store(0, std::memory_order_relaxed);
+        return true;
+    }
+    return false;   // kWaits stays: it only costs who ends it a wake-up
 }
 
 void CopyJob::reset(std::size_t expected_bytes) noexcept

@@ -9,7 +9,7 @@
 // Threads      Several jobs at once. One job is driven by one thread at a time: submit(), poll() and wait() are for the holder of whatever guards it.
 //              done() any, as a hint.
 // Blocking     submit() at most as long as a copy of the piece takes. poll() at most a slice of 16 KiB. wait() until all is copied: it does itself whatever
-//              nobody has begun, and sleeps only for what others have.
+//              nobody has begun, and sleeps only for what others have, with a warning when they take a second.
 // Failure      submit() takes everything; what an engine cannot do, the processor does. Memory of another process may turn out to be gone: wait() says so,
 //              after the rest of the job was done.
 // Overlap      The ranges of a job do not overlap each other, except as equal sources.
@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "sys/remote_process.h"
 #include "task/task.h"
@@ -81,8 +82,8 @@ public:
     void begun(std::uint32_t n) noexcept { open_.fetch_add(n, std::memory_order_relaxed); }
     void finished(Status status) noexcept;
     void failed(Status status) noexcept;
-    // Sleeps until all is finished by others.
-    void sleep() noexcept;
+    // Sleeps until all is finished by others, at most `most`. False: it is not yet.
+    [[nodiscard]] bool sleep(Nanos most) noexcept;
     // Ready for the next pieces, with its error forgotten; the owner, after done().
     void reset(std::size_t expected_bytes) noexcept;
 

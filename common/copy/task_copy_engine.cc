@@ -71,8 +71,11 @@ Status TaskCopyEngine::wait(CopyJob& job) noexcept
     for (Backoff backoff; !job.done() && !backoff.yielding();) {
         backoff.wait();
     }
-    if (!job.done()) {
-        job.sleep();
+    // It may still write there: the memory cannot be given back without it.
+    Nanos slept{0};
+    for (Nanos most = patience_; !job.done() && !job.sleep(most); most = 10 * patience_) {
+        slept += most;
+        helpers_.warn_of_late_one(slept);
     }
     return job.status();
 }

@@ -12,14 +12,16 @@ namespace linnet {
 class TaskCopyEngine final : public CopyEngine {
 public:
     // Borrows tree and helpers. Without useful helpers, for jobs below `worthwhile` bytes, and for short pieces, submit() copies at once.
-    TaskCopyEngine(TaskTree& tree, IdleHelpers& helpers, std::size_t past_cache_from, std::size_t worthwhile = kWorthwhile) noexcept
-        : tree_{tree}, helpers_{helpers}, past_cache_from_{past_cache_from}, worthwhile_{worthwhile}
+    // After `patience` of sleeping for a helper there is a warning, and again every ten times that.
+    TaskCopyEngine(TaskTree& tree, IdleHelpers& helpers, std::size_t past_cache_from, std::size_t worthwhile = kWorthwhile, Nanos patience = kPatience) noexcept
+        : tree_{tree}, helpers_{helpers}, past_cache_from_{past_cache_from}, worthwhile_{worthwhile}, patience_{patience}
     {
     }
 
     // A helper is there some 10 to 50 us after it was called, and the halves of a copy must then come out of memory, where two cores get more than one.
     // Measured by bench/micro/copy_bench: docs/copies.md. Out of another process 1 MiB did not pay in an MPI job.
     static constexpr std::size_t kWorthwhile = 2 * 1024 * 1024;
+    static constexpr Nanos kPatience{1'000'000'000};
 
     [[nodiscard]] const char* name() const noexcept override { return "tasks"; }
     [[nodiscard]] std::size_t worthwhile_bytes() const noexcept override { return worthwhile_; }
@@ -37,6 +39,7 @@ private:
     IdleHelpers& helpers_;
     std::size_t past_cache_from_;
     std::size_t worthwhile_;
+    Nanos patience_;
 };
 
 }   // namespace linnet

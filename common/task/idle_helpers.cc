@@ -129,6 +129,14 @@ void IdleHelpers::start(unsigned n) noexcept
     starting_.unlock();
 }
 
+void IdleHelpers::warn_of_late_one(Nanos time) const noexcept
+{
+    LINNET_LOG(log_, kWarn,
+               "part of a copy is in the hands of a helper (thread linnet-idle) that has not ended it for %lld ms: others have its core, or the memory of the "
+               "sender is slow to come. task_helpers=0 or copy=cpu copies without helpers",
+               static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()));
+}
+
 void IdleHelpers::stop() noexcept
 {
     stopping_.store(true, std::memory_order_seq_cst);

@@ -53,6 +53,8 @@ public:
     [[nodiscard]] bool useful() noexcept;
     // Work for `n` helpers was pushed before this call. Wakes as many as sleep, not more than useful; none if none is.
     void call(unsigned n) noexcept;
+    // Says that somebody has slept for `time` until a helper ends the run that it is in. Any thread.
+    void warn_of_late_one(Nanos time) const noexcept;
     // Ends the threads. Idempotent. Not called at the same time as call().
     void stop() noexcept;
 

@@ -27,6 +27,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/eventually.h"
 #include "support/test_log.h"
 #include "sys/cache_size.h"
 #include "sys/fd.h"
@@ -174,6 +175,41 @@ TEST_F(TaskCopyEngineTest, HelperStoppedInMidCopyIsWaitedForAndOnlyIt)
     waiter.join();
     EXPECT_TRUE(std::equal(first.begin(), first.end(), to.begin()));
     EXPECT_TRUE(std::equal(rest.begin(), rest.end(), to.begin() + kCopySlice));
+    helpers->stop();
+}
+
+// Nobody waits for long without a word of what for.
+TEST_F(TaskCopyEngineTest, HelperThatKeepsItsSliceForLongIsNamedInAWarning)
+{
+    LatePages late{kCopySlice};
+    if (!two_cpus || !late.usable()) {
+        GTEST_SKIP() << "one core, or no userfaultfd";
+    }
+    make(false);
+    const std::vector<std::byte> content(kCopySlice, std::byte{5});
+    std::vector<std::byte> to(kCopySlice);
+    CopyPiece piece;
+    CopyJob job;
+    engine.emplace(tree, *helpers, kPast, std::size_t{1}, 10ms);
+    engine->submit(job, piece, to.data(), CopySource::own(late.data()), kCopySlice);
+    ASSERT_TRUE(late.somebody_waits(20'000));
+    testing::expect_complaint("task_helpers=0 or copy=cpu");
+    const TimePoint begin = monotonic_now();
+    const auto warnings = [] {
+        const std::vector<std::string> lines = testing::logged_lines();
+        return std::count_if(lines.begin(), lines.end(), [](const std::string& line) { return line.find("helper") != std::string::npos; });
+    };
+    std::thread provider{[&] {
+        EXPECT_TRUE(testing::eventually([&] { return warnings() != 0; }));
+        EXPECT_FALSE(job.done());
+        late.provide(content);
+    }};
+    EXPECT_EQ(engine->wait(job), Status::kOk);
+    provider.join();
+    EXPECT_EQ(to, content);
+    EXPECT_LE(warnings(), 2 + (monotonic_now() - begin) / 100ms);   // not one for each 10 ms
+    engine->submit(job, piece, to.data(), CopySource::own(content.data()), kCopySlice);   // and it can be used again
+    EXPECT_EQ(engine->wait(job), Status::kOk);
     helpers->stop();
 }
 
