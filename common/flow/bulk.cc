@@ -112,11 +112,21 @@ TrainTx* BulkTx::pick_next(std::uint32_t train, std::uint32_t limit) noexcept
     return t;
 }
 
-void BulkTx::not_sent(std::uint32_t train, unsigned index) noexcept
+bool BulkTx::not_sent(std::uint32_t train, unsigned index) noexcept
 {
-    if (TrainTx* const t = find(train); t != nullptr) {
-        want(*t, index);
+    TrainTx* const t = find(train);
+    if (t == nullptr) {
+        return false;
     }
+    if (index + 1u == t->next && !t->resent.has(index)) {   // its receiver is told how many were sent: what is not there counts as lost
+        --t->next;
+        --used_;
+        ++unsent_;
+        return true;
+    }
+    --resent_;
+    want(*t, index);
+    return false;
 }
 
 bool BulkTx::plausible(std::uint32_t ack, std::uint64_t sack) const noexcept

@@ -95,7 +95,8 @@ public:
     // Another full block of the train that pick() took one of, if it is as good as pick() again and neither the last of the train nor that of the credit; null:
     // ask pick().
     [[nodiscard]] TrainTx* pick_next(std::uint32_t train, std::uint32_t limit) noexcept;
-    void not_sent(std::uint32_t train, unsigned index) noexcept;
+    // The network did not take it; of several, the one picked last comes first. True: it never left at all, and is new again; false: it is wanted again.
+    bool not_sent(std::uint32_t train, unsigned index) noexcept;
 
     [[nodiscard]] bool plausible(std::uint32_t ack, std::uint64_t sack) const noexcept;
     // The oldest train that `ack` and `sack` say is complete, taken out; null: no more.

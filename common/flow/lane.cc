@@ -100,11 +100,21 @@ LaneTx::Picked LaneTx::pick(Stamp now) noexcept
     return {number, {pool_->buffer(s.buffer), s.bytes}, again};
 }
 
-void LaneTx::not_sent(std::uint32_t number) noexcept
+bool LaneTx::not_sent(std::uint32_t number) noexcept
 {
-    if (number - una_ < send_next_ - una_) {
-        transition(slot(number), SlotEvent::kLose);
+    if (number - una_ >= send_next_ - una_) {
+        return false;
     }
+    Slot& s = slot(number);
+    if (s.sends == 1 && number + 1 == send_next_ && s.state == SlotState::kSent) {
+        transition(s, SlotEvent::kRefuse);
+        s.sends = 0;
+        --send_next_;
+        return true;
+    }
+    resent_ -= s.sends > 1 ? 1 : 0;
+    transition(s, SlotEvent::kLose);
+    return false;
 }
 
 void LaneTx::probe() noexcept

@@ -21,22 +21,22 @@ inline constexpr unsigned kLaneWindow = 64;   // frames: what one SACK word cove
 
 // A frame of the sender's window.
 //
-//   state    write    send     ack      lose     release
-//   free     queued   -        free     free     -
-//   queued   queued   sent     queued   queued   -
-//   sent     -        -        acked    lost     -
-//   lost     -        sent     acked    lost     -
-//   acked    -        -        acked    acked    free
+//   state    write    send     ack      lose     release  refuse
+//   free     queued   -        free     free     -        -
+//   queued   queued   sent     queued   queued   -        -
+//   sent     -        -        acked    lost     -        queued
+//   lost     -        sent     acked    lost     -        -
+//   acked    -        -        acked    acked    free     -
 //
 // `-` only a fault of our own could cause. What a peer can cause (ack, lose) is defined everywhere.
 enum class SlotState : std::uint8_t { kFree, kQueued, kSent, kLost, kAcked, kBug };
-enum class SlotEvent : std::uint8_t { kWrite, kSend, kAck, kLose, kRelease };
-inline constexpr std::array<std::array<SlotState, 5>, 5> kSlotTable{{
-    {SlotState::kQueued, SlotState::kBug, SlotState::kFree, SlotState::kFree, SlotState::kBug},
-    {SlotState::kQueued, SlotState::kSent, SlotState::kQueued, SlotState::kQueued, SlotState::kBug},
-    {SlotState::kBug, SlotState::kBug, SlotState::kAcked, SlotState::kLost, SlotState::kBug},
-    {SlotState::kBug, SlotState::kSent, SlotState::kAcked, SlotState::kLost, SlotState::kBug},
-    {SlotState::kBug, SlotState::kBug, SlotState::kAcked, SlotState::kAcked, SlotState::kFree},
+enum class SlotEvent : std::uint8_t { kWrite, kSend, kAck, kLose, kRelease, kRefuse };
+inline constexpr std::array<std::array<SlotState, 6>, 5> kSlotTable{{
+    {SlotState::kQueued, SlotState::kBug, SlotState::kFree, SlotState::kFree, SlotState::kBug, SlotState::kBug},
+    {SlotState::kQueued, SlotState::kSent, SlotState::kQueued, SlotState::kQueued, SlotState::kBug, SlotState::kBug},
+    {SlotState::kBug, SlotState::kBug, SlotState::kAcked, SlotState::kLost, SlotState::kBug, SlotState::kQueued},
+    {SlotState::kBug, SlotState::kSent, SlotState::kAcked, SlotState::kLost, SlotState::kBug, SlotState::kBug},
+    {SlotState::kBug, SlotState::kBug, SlotState::kAcked, SlotState::kAcked, SlotState::kFree, SlotState::kBug},
 }};
 namespace detail {
 constexpr bool peers_cause_no_bug() noexcept
@@ -69,8 +69,8 @@ public:
     [[nodiscard]] bool in_row(std::uint32_t limit) const noexcept { return lost_ == 0 && send_next_ != next_ && before(send_next_ + 1, limit); }
     // The next frame to send: a lost one, else a new one. Only when can_send().
     [[nodiscard]] Picked pick(Stamp now) noexcept;
-    // The network did not take it.
-    void not_sent(std::uint32_t number) noexcept;
+    // The network did not take it; of several, the one picked last comes first. True: it never left at all, and is new again; false: it is lost.
+    bool not_sent(std::uint32_t number) noexcept;
 
     // Could a correct peer say this? `ack` and `sack` as in a FrameHead.
     [[nodiscard]] bool plausible(std::uint32_t ack, std::uint64_t sack) const noexcept;

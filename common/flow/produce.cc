@@ -258,6 +258,17 @@ std::uint64_t Machine::frame_mac(const SipKey& key, const wire::FrameHead& h, st
 // Each try to send moves the probe on, so that what the network never takes would never be a question: it is one from the first try.
 void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
 {
+    std::for_each(frames.rbegin(), frames.rend(), [this](const TxFrame& f) {   // the newest first: then each is the last that was made
+        Connection* const c = get(f.connection);
+        if (c == nullptr || !c->up()) {
+            return;
+        }
+        if (f.kind == wire::FrameKind::kLane) {
+            stats_.lane_again -= c->lane->tx.not_sent(f.number) ? 0 : 1;
+        } else if (f.kind == wire::FrameKind::kBlock) {
+            stats_.blocks_again -= c->bulk->tx.not_sent(f.number, f.index) ? 0 : 1;
+        }
+    });
     for (const TxFrame& f : frames) {
         Connection* const c = get(f.connection);
         if (c == nullptr || !c->up()) {
@@ -269,13 +280,7 @@ void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
         }
         switch (f.kind) {
             case wire::FrameKind::kLane:
-                c->lane->tx.not_sent(f.number);
-                want_send(*c);
-                break;
-            case wire::FrameKind::kBlock:
-                c->bulk->tx.not_sent(f.number, f.index);
-                want_send(*c);
-                break;
+            case wire::FrameKind::kBlock: want_send(*c); break;
             case wire::FrameKind::kPull:
                 if (TrainRx* const t = c->bulk->rx.find(f.number); t != nullptr) {
                     t->guess = true;

@@ -164,7 +164,7 @@ void Machine::probe_due(Connection& c, TimePoint now) noexcept
     } else if (c.bulk != nullptr && !c.bulk->tx.idle()) {
         data = c.bulk->tx.probe(c.backoff == 0);
     }
-    if (data) {
+    if (data || can_send_data(c)) {   // what the network refused until now is the question
         want_send(c);
     } else {
         c.probe_owed = true;   // out of credit, or what we gave back was not heard

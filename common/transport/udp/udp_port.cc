@@ -66,7 +66,6 @@ struct UdpPort::Batch {
     };
     Socket* socket{nullptr};
     std::size_t count{0};
-    std::size_t bytes{0};
     std::array<Run, kUdpRunsAtOnce> runs;
     std::array<iovec, 2 * kUdpRunSegments> pieces;
 };
@@ -101,7 +100,6 @@ void UdpPort::collect(Batch& b, unsigned channel, std::span<const flow::TxFrame>
         }
         run.pieces = used - run.first_piece;
         run.bytes += bytes;
-        b.bytes += bytes;
         ++run.frames;
         open = open && bytes == run.segment;
     }
@@ -197,8 +195,11 @@ std::size_t UdpPort::send_one(unsigned channel, const flow::TxFrame& frame, bool
     const UdpRunOut run{near ? nullptr : &to, pieces.data(), frame.payload.empty() ? 1u : 2u, 0};
     const UdpSent sent = udp_send(socket.fd.get(), {&run, 1});
     tx_counters_.add_shared(Counter::kUdpTxCalls);
+    if (sent.runs == 0) {
+        return give_up(channel, {to, socket, 1, near, sent.error}, refused);
+    }
     tx_counters_.add_shared(Counter::kUdpTxBytes, frame.head_bytes + frame.payload.size());
-    return sent.runs == 1 ? 1 : give_up(channel, {to, socket, 1, near, sent.error}, refused);
+    return 1;
 }
 
 // One call. Returns how many frames are dealt with.
@@ -220,12 +221,14 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
         std::for_each(out.begin(), out.begin() + b.count, [](UdpRunOut& run) { run.to = nullptr; });
     }
     const UdpSent sent = udp_send(b.socket->fd.get(), std::span{out}.first(b.count));
-    tx_counters_.add_shared(Counter::kUdpTxCalls);
-    tx_counters_.add_shared(Counter::kUdpTxBytes, b.bytes);
     std::size_t done = 0;
+    std::size_t bytes = 0;
     for (unsigned i = 0; i < sent.runs; ++i) {
         done += b.runs[i].frames;
+        bytes += b.runs[i].bytes;
     }
+    tx_counters_.add_shared(Counter::kUdpTxCalls);
+    tx_counters_.add_shared(Counter::kUdpTxBytes, bytes);
     if (sent.runs == b.count) {
         return done;
     }

@@ -371,6 +371,64 @@ TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
     EXPECT_EQ(head_of(again).number.get(), 0u);
 }
 
+// A full queue of our own loses nothing: nobody is told of what never left, and nothing is repeated.
+TEST_F(MachineTest, BlocksThatTheNetworkRefusedWereNeverSent)
+{
+    Machine::Config config;
+    config.first_credit = 40;
+    join(config);
+    const std::size_t block = a->machine.block_payload();
+    a->send_bulk(30 * block, 30 * block);
+    a->give();
+    std::array<TxFrame, 32> out;
+    for (const unsigned from : {0u, 10u, 15u}) {
+        const std::size_t n = a->machine.produce(sim.now, out);
+        ASSERT_EQ(n, 30u - from);
+        for (std::size_t i = 0; i < n; ++i) {
+            EXPECT_EQ(out[i].index, from + i);
+        }
+        const std::size_t taken = from == 0 ? 10 : from == 10 ? 5 : n;
+        for (const TxFrame& f : std::span{out}.first(taken)) {
+            std::vector<std::byte> bytes(f.head.begin(), f.head.begin() + f.head_bytes);
+            bytes.insert(bytes.end(), f.payload.begin(), f.payload.end());
+            b->take(b->machine.receive(bytes, sim.now));
+        }
+        a->machine.not_sent(std::span{out}.subspan(taken, n - taken), sim.now);
+        EXPECT_EQ(b->machine.credit().owed(), 0u);
+    }
+    EXPECT_EQ(b->bulk_received, 1u);
+    EXPECT_EQ(b->machine.stats().pulls_out, 0u);
+    EXPECT_EQ(a->machine.stats().blocks_again, 0u);
+    EXPECT_EQ(a->machine.stats().frames_out, 30u);
+}
+
+TEST_F(MachineTest, LaneFramesAreSentAgainOnlyWhereTheyHadLeft)
+{
+    Machine::Config config;
+    config.first_credit = 8;
+    join(config);
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_TRUE(write(*a, 1000));
+    }
+    std::array<TxFrame, 8> out;
+    ASSERT_EQ(a->machine.produce(sim.now, out), 5u);
+    a->machine.not_sent(std::span{out}.subspan(2, 3), sim.now);
+    ASSERT_EQ(a->machine.produce(sim.now, out), 3u);
+    EXPECT_EQ(out[0].number, 2u);
+    EXPECT_EQ(out[2].number, 4u);
+    EXPECT_EQ(a->machine.stats().lane_again, 0u);
+    sim.now += 10ms;
+    a->machine.run(sim.now);   // nothing was heard
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(a->machine.produce(sim.now, out), 2u);
+        EXPECT_EQ(out[0].number, 0u);
+        EXPECT_EQ(out[1].number, 4u);
+        EXPECT_EQ(a->machine.stats().lane_again, 2u);
+        a->machine.not_sent(std::span{out}.first(2), sim.now);
+        EXPECT_EQ(a->machine.stats().lane_again, 0u);
+    }
+}
+
 TEST_F(MachineTest, FullWindowRefusesAndTellsWhenThereIsRoom)
 {
     join();
