@@ -149,15 +149,15 @@ public:
     // The caller has held one back, the first since the last pass, and stored it where a pass finds it. If the host does not come back
     // within about hold_time, the event thread makes that pass. False: somebody polls, and may be about to sleep: send it now.
     [[nodiscard]] bool held() noexcept;
-    // Inside poll(): somebody waits for a pass over all sources, or has just slept.
+    // Inside poll(): somebody waits for a pass over all sources, or has just slept. And when a host thread began its pass, as the last one that knew says.
     [[nodiscard]] bool pass_is_thorough() const noexcept LINNET_REQUIRES(token_) { return thorough_; }
+    [[nodiscard]] Ticks pass_began() const noexcept LINNET_REQUIRES(token_) { return pass_began_; }
     // Packets wait for the next pass.
     [[nodiscard]] bool holds_packets() const noexcept { return held_sent_.load(std::memory_order_relaxed) != held_.load(std::memory_order_relaxed); }
 
     // ---- descriptor mode ----
 
-    // A descriptor that polls readable when host_progress() or draining completions would do something, or a timer is due. The engine's
-    // own; -1 before start().
+    // A descriptor that polls readable when host_progress() or draining completions would do something, or a timer is due. The engine's own; -1 before start().
     [[nodiscard]] int wait_fd() const noexcept;
     // Before the host sleeps on it. True: sleep. False: call progress first. Waits some microseconds for a thread that polls.
     [[nodiscard]] bool arm_wait_fd() noexcept LINNET_EXCLUDES(token_);
@@ -316,7 +316,7 @@ private:
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
     bool thorough_ LINNET_GUARDED_BY(token_){true};                          // sources that rest are asked, too
     unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
-    Ticks linger_ LINNET_GUARDED_BY(token_){0};                              // how long to look there for the next one
+    Ticks linger_ LINNET_GUARDED_BY(token_){0}, pass_began_ LINNET_GUARDED_BY(token_){0};   // how long to look there for the next one; a host thread's
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls

@@ -18,6 +18,7 @@
 #include "progress/event_source.h"
 #include "progress/poll_task.h"
 #include "progress/progress_engine.h"
+#include "progress/ticks.h"
 #include "sys/thread.h"
 #include "task/task_tree.h"
 
@@ -63,6 +64,8 @@ private:
     static constexpr unsigned kPollsPerRest = 4096;
     static constexpr unsigned kPassesPerTurn = 16;
     static constexpr unsigned kTurnsPerSearch = 16;
+    // Where passes take longer, for so long, as far as pollers know the time. An arrival waits no longer; and half a microsecond per turn is a tenth of it.
+    static constexpr Nanos kBetweenTurns{5'000};
 
     unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
     {
@@ -99,10 +102,12 @@ private:
     {
         engine_.token().assert_held();
         const bool all = by_event_thread || engine_.pass_is_thorough();
-        if (!all && ++passes_ < kPassesPerTurn) {
+        const Ticks now = engine_.pass_began();
+        if (!all && ++passes_ < kPassesPerTurn && now - turn_at_ < between_turns_) {
             return 0;
         }
         passes_ = 0;
+        turn_at_ = now;
         const TaskPlace place = by_event_thread ? TaskPlace::kEventThread : TaskPlace::kHost;
         const bool everywhere = all || ++turns_ % kTurnsPerSearch == 0;
         const TaskTree::Ran ran = everywhere ? tree_.run_resting_everywhere(place) : tree_.run_resting(cpu_, place);
@@ -113,11 +118,13 @@ private:
     TaskTree& tree_;
     ProgressEngine& engine_;
     const Clock& clock_;
+    const Ticks between_turns_{machine_ticks().ticks(kBetweenTurns)};
     std::vector<std::unique_ptr<PollTask>> polled_;
 
     // the holder of the token
     unsigned resting_{0};      // of polled_
-    unsigned passes_{0};       // since they were polled
+    unsigned passes_{0};       // since they were polled,
+    Ticks turn_at_{0};         // which was then
     unsigned turns_{0};
     unsigned polls_{0};
     unsigned cpu_{0};

@@ -133,6 +133,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     }
     // Only in calls back to back: a host that computes between two has better things to do than to wait here.
     const bool lingers = waits && open_work() > 0 && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
+    pass_began_ = stamp_.load(std::memory_order_relaxed);
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
     bool yield = false;
     if (events != 0) {
@@ -312,6 +313,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
     Ticks last = read_ticks();
     spin.restart(last, spin_learned_);
     for (;;) {
+        pass_began_ = last;
         const unsigned events = pass(0, StatsRole::kPoller, may_linger() ? last : 0);
         const Ticks now = read_ticks();
         if (events != 0) {

@@ -294,17 +294,18 @@ private:
     bool found_{false};
 };
 
-// Do the threads of this process that wait in turn outnumber their cores? Then whoever polls keeps a core from the thread whose message it found, or is about to.
-// Their cores are those that any of them may run on, which each says once per window: one of them alone does not know, since programs pin threads one by one
-// (OMP_PROC_BIND), each to a core of its own; and the masks change under them. A thread that was waiting is known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
+// Do the threads of this process that wait in turn outnumber their cores? Then whoever polls keeps a core from the thread whose message it found, or is
+// about to. Their cores are those that any of them may run on, which each says once per window: one of them alone does not know, since programs pin threads
+// one by one (OMP_PROC_BIND), each to a core of its own; and the masks change under them. A thread that was waiting is known by a few bits of its mark, so few
+// too many look like one, and more than kBits cores are never outnumbered.
 //
 // Threads: one at a time.
 class Pollers {
 public:
     static constexpr unsigned kBits = 64;
 
-    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten. `affinity`: a function that says where this thread
-    // may run; called at most kBits times in a window.
+    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten. `affinity`: a function that says where this
+    // thread may run; called at most kBits times in a window.
     template <class Affinity>
     void polled(std::uintptr_t mark, Ticks now, Ticks window, Affinity affinity) noexcept
     {

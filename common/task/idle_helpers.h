@@ -13,8 +13,9 @@
 //
 // When still   A helper helps only on a core that nobody else wants. It looks at the affinity of the process when it is called, and between pieces of work:
 //              there are at most as many helpers as cores in it beyond one for each rank that has its part of them, since ranks that are bound to a part
-//              of the machine, a socket for example, share it with others as they share the machine. One that was called and got no core for 300 us, or lost its core while
-//              it ran, takes that for oversubscription: no helper is called for 2 ms, twice as long each time this happens again, up to half a second.
+//              of the machine, a socket for example, share it with others as they share the machine. One that was called and got no core for 300 us, or
+//              lost its core while it ran, takes that for oversubscription: no helper is called for 2 ms, twice as long each time this happens again, up to
+//              half a second.
 #pragma once
 
 #include <array>

@@ -207,6 +207,26 @@ TEST_F(RestingTest, SourceThatHasNothingForLongIsLeftOutOfMostPasses)
     EXPECT_GE(stats.total(Counter::kTaskPollHost), 98u);
 }
 
+// A pass of a transport that has much to copy, or a slow system call to make.
+TEST_F(RestingTest, SourceThatRestsWaitsNoLongerWherePassesTakeLong)
+{
+    make_with_two({.event_thread = false});
+    poll_busily(kUntilRest);
+    ASSERT_TRUE(idle.rests());
+    busy.on_handled = [](std::uint64_t) {
+        for (const TimePoint end = monotonic_now() + 6us; monotonic_now() < end;) {
+        }
+    };
+    const std::uint64_t polls = idle.polls();
+    for (int i = 0; i < 320; ++i) {
+        busy.deliver();
+        engine->enter();
+        engine->host_progress(64, WhenIdle::kReturn);
+        engine->leave(CallKind::kEmpty);
+    }
+    EXPECT_GE(idle.polls() - polls, 300u);   // 20, if only passes counted
+}
+
 TEST_F(RestingTest, NobodyRestsInALongWaitForWhoeverItIs)
 {
     ProgressEngine& e = make_with_two({.event_thread = false});
