@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// RemoteProcess: the system call.
+// RemoteProcess: the system calls.
 #include "sys/remote_process.h"
 
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
 
+#include "sys/fd.h"
+
 namespace linnet {
+
+// Reading its memory cannot tell: a process whose first thread has ended has none to be read, and goes on.
+bool RemoteProcess::ended() const noexcept
+{
+    if (pid_ == 0) {
+        return false;
+    }
+#if defined(SYS_pidfd_open)   // Linux 5.3
+    const Fd process{static_cast<int>(::syscall(SYS_pidfd_open, static_cast<::pid_t>(pid_), 0u))};
+    if (process.valid()) {
+        ::pollfd end{process.get(), POLLIN, 0};
+        return ::poll(&end, 1, 0) > 0;
+    }
+#endif
+    return ::kill(static_cast<::pid_t>(pid_), 0) != 0 && errno == ESRCH;
+}
 
 bool RemoteProcess::readable() const noexcept
 {

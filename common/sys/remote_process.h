@@ -26,6 +26,9 @@ public:
     RemoteProcess(std::uint32_t pid, std::uint64_t key_address, const Key& key) noexcept : pid_{pid}, key_address_{key_address}, key_{key} {}
 
     [[nodiscard]] std::uint32_t pid() const noexcept { return pid_; }
+    // No process has the number any more, or one that has ended and was not waited for. False also where nobody can tell: number 0, of a process that this pid
+    // namespace does not show. Some system calls.
+    [[nodiscard]] bool ended() const noexcept;
     // It is there, has its key, and its memory can be read.
     [[nodiscard]] bool readable() const noexcept;
     // Copies `bytes` from address `from` of that process. Less than all is an error (EFAULT); ESRCH: it is gone. After an error what `to` holds means nothing.

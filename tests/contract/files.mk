@@ -10,6 +10,7 @@ contract_test_SOURCES = \
     contract/endpoint.h \
     contract/frame_link_test.cc \
     contract/raw_peer.h \
+    contract/shm_heir_test.cc \
     contract/shm_link_test.cc \
     contract/shm_processes.h \
     contract/shm_read_test.cc \

@@ -108,6 +108,7 @@ struct alignas(kCacheLine) Link : LinkBase {
     // How far it was when trim_idle() looked last, and up to where what was written is given back.
     std::uint32_t read_then{0};
     std::uint32_t written_then{0};
+    std::uint32_t heard_then{0};        // records read, when look_for_the_dead() looked last
     bool empty_then{false};
     std::uint32_t trimmed{0};           // kNeverTrimmed: not at all, and looking for records made a page of it too
     Mapping segment;

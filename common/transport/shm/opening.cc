@@ -144,6 +144,10 @@ void ShmTransport::start(Link& link) noexcept
         fail_link(link, Status::kUnreachable, EPERM, "belongs to another user");
         return;
     }
+    if (link.process.ended()) {
+        fail_link(link, Status::kRefused, 0, "its process has ended, and left its name to a child");
+        return;
+    }
     const std::size_t bytes = segment_bytes(link.role);
     const Log quiet{LogLevel::kNone, nullptr, nullptr};   // the session tries again and again, and each would say so
     auto memory = create_memfd("linnet-link", bytes, quiet);
@@ -442,6 +446,7 @@ void ShmTransport::bring_up(Link& link) noexcept
     }
     bells_->set(link.number);   // what the peer wrote before was rung for in vain
     watch_idleness();
+    dead_due_ = std::min(dead_due_, clock_.now() + kDeadPause);
     LINNET_LOG(log_, kDebug, "shm: %s link to process %u is up; %s read its memory, it %s ours", link.role == LinkRole::kLane ? "lane" : "bulk",
                link.process.pid(), link.we_pull ? "we can" : "we cannot", link.peer_pulls ? "can" : "cannot");
     sink_->on_link_up(link.id, link.peer, link.role);

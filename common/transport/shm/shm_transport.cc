@@ -70,7 +70,7 @@ void ShmTransport::prepare(Link& link, Side side, LinkState state) noexcept
     link.side = side;
     link.state = state;
     link.we_pull = link.peer_pulls = false;
-    link.read_then = link.written_then = 0;
+    link.read_then = link.written_then = link.heard_then = 0;
     link.trimmed = kNeverTrimmed;
     link.empty_then = false;
     link.rx = Rx{};
@@ -235,7 +235,6 @@ unsigned ShmTransport::handle(Link& link, unsigned budget) noexcept
 
 unsigned ShmTransport::socket_of_up_link(Link& link) noexcept
 {
-    const LinkId id = link.id;
     for (;;) {
         std::array<std::byte, 16> buffer;
         const UnixPacket p = unix_receive(link.fd.get(), buffer);
@@ -252,15 +251,40 @@ unsigned ShmTransport::socket_of_up_link(Link& link) noexcept
             nonsense(link, "received what is no doorbell");
             return 1;
         }
-        unsigned done = 1;
-        for (unsigned n = 1; n != 0 && link.id == id; done += n) {   // what it wrote before it went still counts
-            n = receive(link, UINT32_MAX);
-        }
-        if (link.id == id) {
-            fail_link(link, Status::kPeerDown, p.io.error, "closed by the peer");
-        }
-        return done;
+        return peer_went(link, p.io.error, "closed by the peer");
     }
+}
+
+unsigned ShmTransport::peer_went(Link& link, int error, const char* what) noexcept
+{
+    const LinkId id = link.id;
+    unsigned done = 1;
+    for (unsigned n = 1; n != 0 && link.id == id; done += n) {   // what it wrote before it went still counts
+        n = receive(link, UINT32_MAX);
+    }
+    if (link.id == id) {
+        fail_link(link, Status::kPeerDown, error, what);
+    }
+    return done;
+}
+
+// The socket of a process that was killed stays open while a child of its fork() has it, too. A system call for each peer that was silent, as a rule.
+unsigned ShmTransport::look_for_the_dead() noexcept
+{
+    unsigned done = 0;
+    bool any = false;
+    for (std::uint32_t n = 0; Link* const link = links_.at(n); ++n) {
+        if (!link->up() || link->role != LinkRole::kLane) {
+            continue;
+        }
+        any = true;
+        const bool silent = std::exchange(link->heard_then, link->rx.ring.read()) == link->rx.ring.read();
+        if (silent && !link->process.readable() && link->process.ended()) {
+            done += peer_went(*link, 0, "its process has ended, and left the socket to a child");
+        }
+    }
+    dead_due_ = any ? clock_.now() + kDeadPause : TimePoint::max();
+    return done;
 }
 
 unsigned ShmTransport::poll_epoll(unsigned budget) noexcept
@@ -326,6 +350,9 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
         }
         if (trim_due_ != TimePoint::max()) {
             trim_idle();
+        }
+        if (dead_due_ != TimePoint::max() && clock_.now() >= dead_due_) {
+            done += look_for_the_dead();
         }
     }
     polling_ = false;
@@ -446,7 +473,7 @@ void ShmTransport::finish_sleep() noexcept
 TimePoint ShmTransport::next_timer() const noexcept
 {
     RoleScope token{token_};
-    return std::min(opening_.due(), trim_due_);
+    return std::min({opening_.due(), trim_due_, dead_due_});
 }
 
 }   // namespace linnet::shm

@@ -75,6 +75,7 @@ private:
     static constexpr std::uint64_t kDoorbellTag = 1;
     static constexpr unsigned kMaxHot = 16;
     static constexpr unsigned kMostReads = 4;
+    static constexpr Nanos kDeadPause = std::chrono::seconds{1};   // between two questions whether the processes of silent peers still are
     static constexpr std::size_t kBriefMax = 2048;     // a pass that received no more has taken next to no time
     static constexpr std::size_t kWholeMax = 2048;     // packets up to this are handed up whole, from a copy that nobody else can change
 
@@ -88,6 +89,8 @@ private:
     unsigned poll_epoll(unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned handle(Link& link, unsigned budget) noexcept LINNET_REQUIRES(token_);
     unsigned socket_of_up_link(Link& link) noexcept LINNET_REQUIRES(token_);
+    unsigned peer_went(Link& link, int error, const char* what) noexcept LINNET_REQUIRES(token_);
+    unsigned look_for_the_dead() noexcept LINNET_REQUIRES(token_);
     void take_one(Link& link) noexcept LINNET_REQUIRES(token_);
     void warm(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned run_timers() noexcept LINNET_REQUIRES(token_);
@@ -184,6 +187,7 @@ private:
     unsigned next_out_ LINNET_GUARDED_BY(token_){0};
     std::atomic<bool> sent_{false};   // since trim_due_ was set last; relaxed: a hint
     TimePoint trim_due_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // while a link that is up may hold more memory than an idle one shall
+    TimePoint dead_due_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // while a lane is up
     Ticks asked_ LINNET_GUARDED_BY(token_){0};             // epoll, last
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at

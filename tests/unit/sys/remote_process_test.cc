@@ -70,6 +70,21 @@ TEST(RemoteProcess, IsKnownByItsKeyUntilItEnds)
     EXPECT_FALSE(RemoteProcess{}.readable());
 }
 
+TEST(RemoteProcess, HasEndedWhenItWasKilledWhetherItWasWaitedForOrNot)
+{
+    EXPECT_FALSE(RemoteProcess{process_id()}.ended());
+    EXPECT_FALSE(RemoteProcess{}.ended()) << "nobody can tell";
+    Child child;
+    const RemoteProcess process{child.pid()};
+    EXPECT_FALSE(process.ended());
+    ::kill(static_cast<::pid_t>(child.pid()), SIGKILL);
+    ::siginfo_t info{};
+    ASSERT_EQ(::waitid(P_PID, child.pid(), &info, WEXITED | WNOWAIT), 0);
+    EXPECT_TRUE(process.ended()) << "a zombie";
+    child.end();
+    EXPECT_TRUE(process.ended());
+}
+
 TEST(RemoteProcess, AnotherWithTheSameNumberIsNotTheOne)
 {
     const RemoteProcess::Key key = kKey;
