@@ -245,7 +245,7 @@ unsigned ShmTransport::socket_of_up_link(Link& link) noexcept
             return 0;
         }
         if (p.io.error == 0 && p.io.bytes == 1 && buffer[0] == static_cast<std::byte>(SocketKind::kDoorbell)) {
-            continue;   // its bell says the rest
+            return 0;   // its bell says the rest; were there another byte, epoll would say so again
         }
         if (p.io.error == 0 && p.io.bytes != 0) {
             nonsense(link, "received what is no doorbell");
