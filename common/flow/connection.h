@@ -100,9 +100,8 @@ struct Connection : ListLinkOf<0>, ListLinkOf<1>, ListLinkOf<2>, ListLinkOf<3>, 
     // ---- owed ----
     bool ack_owed{false};
     bool probe_owed{false};
-    bool refused{false};               // a writer was refused: kWritable is owed when there is room
-    bool writable{false};              // events that wait
-    bool was_reset{false};
+    std::uint8_t needs{1};             // frames of a lane for which a writer was refused: kWritable is owed when there is room for them
+    bool was_reset{false};             // an event that waits
     std::uint32_t since_ack{0};        // data frames that no frame of ours has acknowledged
 
     [[nodiscard]] bool up() const noexcept { return phase == Phase::kUp; }

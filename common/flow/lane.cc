@@ -45,7 +45,7 @@ LaneTx::Slot& LaneTx::new_frame(FramePool& pool) noexcept
     return s;
 }
 
-bool LaneTx::write(std::span<const std::byte> head, std::span<const std::byte> payload, std::size_t frame_payload, FramePool& pool) noexcept
+bool LaneTx::write(std::span<const std::byte> head, std::span<const std::byte> payload, std::size_t frame_payload, FramePool& pool, std::size_t most) noexcept
 {
     const std::size_t need = head.size() + payload.size();
     const std::size_t room = send_next_ != next_ ? frame_payload - slot(next_ - 1).bytes : 0;
@@ -54,7 +54,7 @@ bool LaneTx::write(std::span<const std::byte> head, std::span<const std::byte> p
         return true;
     }
     if (need <= frame_payload) [[likely]] {
-        if (need > room && (next_ - una_ == kLaneWindow || pool.available() == 0)) {
+        if (need > room && (window_left() == 0 || most == 0)) {
             return false;
         }
         Slot& s = need > room ? new_frame(pool) : slot(next_ - 1);
@@ -68,8 +68,8 @@ bool LaneTx::write(std::span<const std::byte> head, std::span<const std::byte> p
         s.bytes = static_cast<std::uint16_t>(s.bytes + need);
         return true;
     }
-    const std::size_t frames = (need - room + frame_payload - 1) / frame_payload;
-    if (frames > kLaneWindow - (next_ - una_) || frames > pool.available()) {
+    const std::size_t frames = frames_for(need, frame_payload);
+    if (frames > window_left() || frames > most) {
         return false;
     }
     append(head, frame_payload, pool);

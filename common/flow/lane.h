@@ -55,9 +55,18 @@ class LaneTx {
 public:
     explicit LaneTx(std::uint32_t first) noexcept : una_{first}, send_next_{first}, next_{first}, rack_number_{first} {}
 
-    // Copy one packet into frames of at most `frame_payload` bytes. All of it or nothing: false when the window or the pool is full. A packet that fits in
-    // one frame is never cut; packets that wait together share a frame.
-    bool write(std::span<const std::byte> head, std::span<const std::byte> payload, std::size_t frame_payload, FramePool& pool) noexcept;
+    // Copy one packet into frames of at most `frame_payload` bytes. All of it or nothing: false when the window is full or the pool gives no more than `most`
+    // frames. A packet that fits in one frame is never cut; packets that wait together share a frame.
+    bool write(std::span<const std::byte> head, std::span<const std::byte> payload, std::size_t frame_payload, FramePool& pool, std::size_t most) noexcept;
+    // Frames that a packet of `bytes` takes, beside what is left of the last one.
+    [[nodiscard]] std::size_t frames_for(std::size_t bytes, std::size_t frame_payload) noexcept
+    {
+        const std::size_t room = send_next_ != next_ ? frame_payload - slot(next_ - 1).bytes : 0;
+        return bytes <= room ? 0 : bytes <= frame_payload ? 1 : (bytes - room + frame_payload - 1) / frame_payload;
+    }
+    // Frames that it holds of the pool, and that it may hold.
+    [[nodiscard]] std::uint32_t held() const noexcept { return next_ - una_; }
+    [[nodiscard]] std::uint32_t window_left() const noexcept { return kLaneWindow - held(); }
 
     struct Picked {
         std::uint32_t number;

@@ -8,6 +8,30 @@
 
 namespace linnet::flow {
 
+namespace {
+
+// The pools are for all. Who hears nothing gives nothing back, so the last quarter is for a few frames, or a train, of each: peers that fell silent do not hold
+// it against those that answer.
+constexpr std::size_t kLastPart = 4;
+constexpr std::size_t kFewFrames = 4;
+
+// That a connection may take of the pool now. One that holds none can have all that it gives.
+[[nodiscard]] std::size_t frames_left(const LaneTx& tx, const FramePool& pool) noexcept
+{
+    const std::size_t free = pool.available();
+    const std::size_t kept = pool.count() / kLastPart;
+    const std::size_t held = tx.held();
+    const std::size_t few = held < kFewFrames ? kFewFrames - held : 0;
+    return held == 0 ? free : std::max(free - std::min(free, kept), std::min(free, few));
+}
+
+[[nodiscard]] bool may_begin(const BulkTx& tx, std::size_t free, std::size_t of, unsigned most_open) noexcept
+{
+    return free != 0 && !tx.full(free > of / kLastPart ? most_open : 1);
+}
+
+}   // namespace
+
 Machine::Machine(const Config& config, FramePool& tx, FramePool& rx)
     : config_{config},
       tx_pool_{tx},
@@ -245,8 +269,8 @@ bool Machine::write_lane(ConnectionId id, std::span<const std::byte> head, std::
     }
     const std::size_t frame_payload = lane_payload_of(c->frame_bytes);
     LINNET_ASSERT(head.size() + payload.size() <= frame_payload * (kLaneWindow / 2));
-    if (!c->lane->tx.write(head, payload, frame_payload, tx_pool_)) {
-        c->refused = true;
+    if (!c->lane->tx.write(head, payload, frame_payload, tx_pool_, frames_left(c->lane->tx, tx_pool_))) {
+        c->needs = static_cast<std::uint8_t>(c->lane->tx.frames_for(head.size() + payload.size(), frame_payload));
         if (!static_cast<ListLinkOf<5>&>(*c).linked()) {
             unbuffered_.push_back(*c);
         }
@@ -264,9 +288,10 @@ Status Machine::give_bulk(ConnectionId id, const wire::BulkHead& head, std::span
     }
     const std::size_t block_bytes = lane_payload_of(c->frame_bytes) - sizeof(wire::BlockHead);
     LINNET_ASSERT(payload.size() == wire::train_bytes(head.body_bytes.get(), block_bytes, part));
-    TrainTx* const t = c->bulk->tx.full(config_.trains_open) ? nullptr : trains_tx_.create();
+    const bool may = may_begin(c->bulk->tx, config_.trains - trains_tx_.in_use(), config_.trains, config_.trains_open);
+    TrainTx* const t = may ? trains_tx_.create() : nullptr;
     if (t == nullptr) {
-        c->refused = true;
+        room_ = room_ && !may;   // no memory: later
         if (!static_cast<ListLinkOf<5>&>(*c).linked()) {
             unbuffered_.push_back(*c);
         }
@@ -310,16 +335,6 @@ void Machine::queue_event(Connection& c) noexcept
     }
 }
 
-// Room came about, in a pool or a window: whoever was refused may try again.
-void Machine::frames_released() noexcept
-{
-    while (Connection* const c = unbuffered_.pop_front()) {
-        c->refused = false;
-        c->writable = true;
-        queue_event(*c);
-    }
-}
-
 Event Machine::bulk_event(Connection& c) noexcept
 {
     Bulk& b = *c.bulk;
@@ -345,16 +360,24 @@ Event Machine::next_event() noexcept
                 return e;
             }
         }
-        if (c->writable) {
-            c->writable = false;
-            return {.kind = Event::Kind::kWritable, .connection = c->id};
-        }
         events_.remove(*c);
         if (c->was_reset) {
             c->was_reset = false;
             return {.kind = Event::Kind::kReset, .connection = c->id};
         }
     }
+    // Whoever was refused tries again when there is room for it: the one that waits longest first, the next when that one has taken what it wants.
+    const auto has_room = [this](const Connection& c) {
+        return c.lane != nullptr ? c.needs <= std::min<std::size_t>(c.lane->tx.window_left(), frames_left(c.lane->tx, tx_pool_))
+                                 : may_begin(c.bulk->tx, config_.trains - trains_tx_.in_use(), config_.trains, config_.trains_open);
+    };
+    for (Connection* c = room_ ? unbuffered_.front() : nullptr; c != nullptr; c = unbuffered_.next(*c)) {
+        if (has_room(*c)) {
+            unbuffered_.remove(*c);
+            return {.kind = Event::Kind::kWritable, .connection = c->id};
+        }
+    }
+    room_ = false;
     return {};
 }
 

@@ -205,7 +205,7 @@ public:
     // Whether `frame` is the block that belongs at `payload`, by what was expected. Anything may be in the frame.
     [[nodiscard]] static bool as_expected(const Ahead& ahead, std::span<const std::byte> frame, const std::byte* payload) noexcept;
     [[nodiscard]] Event next_event() noexcept;
-    [[nodiscard]] bool has_events() const noexcept { return !events_.empty(); }
+    [[nodiscard]] bool has_events() const noexcept { return !events_.empty() || room_; }
     // The answer to a frame that was dropped as kUnknown. The owner limits its rate.
     [[nodiscard]] static wire::FrameHead reset(const wire::FrameHead& frame) noexcept;
 
@@ -233,7 +233,7 @@ private:
     [[nodiscard]] Connection* get(ConnectionId id) const noexcept;
     [[nodiscard]] Connection* by_wire(std::uint64_t wire_id) const noexcept;
     void queue_event(Connection& c) noexcept;
-    void frames_released() noexcept;
+    void frames_released() noexcept { room_ = !unbuffered_.empty(); }
     [[nodiscard]] Event bulk_event(Connection& c) noexcept;
 
     // ---- timers (timers.cc) ----
@@ -318,7 +318,7 @@ private:
     Pool<TrainTx> trains_tx_;
     Pool<TrainRx> trains_rx_;
     MachineStats stats_;
-    bool polling_{true};
+    bool polling_{true}, room_{false};              // room_: it came about, and who waits for it was not looked for
     FramePool::Index lent_out_{FramePool::kNone};   // what the last more_lane() showed
     Block pending_;                                 // waits for land()
     struct Row {
@@ -343,7 +343,7 @@ private:
     IntrusiveList<Connection, ListLinkOf<3>> starved_;      // would be lent more if there were more
     IntrusiveList<Connection, ListLinkOf<4>> delayed_;      // acknowledgements that wait for a frame to ride on
     IntrusiveList<Connection, ListLinkOf<6>> waiting_;      // blocks of theirs were lost, and there are no places to ask for them
-    IntrusiveList<Connection, ListLinkOf<5>> unbuffered_;   // writers that found the pool of frames or trains empty
+    IntrusiveList<Connection, ListLinkOf<5>> unbuffered_;   // writers that were refused, as the window or a pool had too little left
 };
 
 }   // namespace linnet::flow
