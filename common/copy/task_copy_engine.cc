@@ -17,16 +17,16 @@ constexpr std::size_t kMostAtOnce = ClaimQueue<Task>::kMaxClaims * kCopySlice;
 
 }   // namespace
 
-bool TaskCopyEngine::shared(std::size_t whole, std::size_t bytes) noexcept
+bool TaskCopyEngine::shared(std::size_t whole, std::size_t bytes, QueueIndex queue) noexcept
 {
-    return bytes != 0 && whole >= worthwhile_ && bytes >= std::min(worthwhile_, kPerHelper) && bytes <= kMostAtOnce && helpers_.useful();
+    return bytes != 0 && whole >= worthwhile_ && bytes >= std::min(worthwhile_, kPerHelper) && bytes <= kMostAtOnce && helpers_.useful(queue);
 }
 
 void TaskCopyEngine::submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept
 {
     const std::size_t whole = std::max(job.expected_bytes(), bytes);
     const bool past_cache = whole > past_cache_from_;
-    if (shared(whole, bytes)) {
+    if (const QueueIndex queue = here(); shared(whole, bytes, queue)) {
         const auto slices = static_cast<std::uint32_t>((bytes + kCopySlice - 1) / kCopySlice);
         piece.job_ = &job;
         piece.to_ = to;
@@ -34,9 +34,9 @@ void TaskCopyEngine::submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopyS
         piece.bytes_ = bytes;
         piece.past_cache_ = past_cache;
         job.begun(slices);
-        if (tree_.push(piece, {tree_.queue_of(current_cpu(), TopologyLevel::kNuma), slices, true})) {
+        if (tree_.push(piece, {queue, slices, true})) {
             piece.next_ = std::exchange(job.pieces_, &piece);
-            helpers_.call(static_cast<unsigned>(std::max<std::size_t>(bytes / kPerHelper, 1)));
+            helpers_.call(static_cast<unsigned>(std::max<std::size_t>(bytes / kPerHelper, 1)), queue);
             return;
         }
         for (std::uint32_t i = 0; i < slices; ++i) {

@@ -25,13 +25,14 @@ public:
 
     [[nodiscard]] const char* name() const noexcept override { return "tasks"; }
     [[nodiscard]] std::size_t worthwhile_bytes() const noexcept override { return worthwhile_; }
-    [[nodiscard]] bool shares(std::size_t bytes) noexcept override { return shared(bytes, bytes); }
+    [[nodiscard]] bool shares(std::size_t bytes) noexcept override { return shared(bytes, bytes, here()); }
     void submit(CopyJob& job, CopyPiece& piece, std::byte* to, CopySource from, std::size_t bytes) noexcept override;
     bool poll(CopyJob& job) noexcept override;
     Status wait(CopyJob& job) noexcept override;
 
 private:
-    [[nodiscard]] bool shared(std::size_t whole, std::size_t bytes) noexcept;   // a piece of `bytes`, of a job of `whole`
+    [[nodiscard]] QueueIndex here() const noexcept { return tree_.queue_of(current_cpu(), TopologyLevel::kNuma); }
+    [[nodiscard]] bool shared(std::size_t whole, std::size_t bytes, QueueIndex queue) noexcept;   // a piece of `bytes`, of a job of `whole`
 
     [[nodiscard]] bool copy_a_slice(CopyJob& job) noexcept;
 

@@ -23,46 +23,60 @@ constexpr Nanos::rep kBetweenLooks = 100'000'000;
 
 }   // namespace
 
-IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log) noexcept
+IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log)
     : tree_{tree},
       config_{std::min(config.most, kMost), std::max(config.local_ranks, 1u), config.crowded, config.idle_class},
       clock_{clock},
       log_{log},
       machine_cores_{std::max(tree.topology().cores(tree.topology().nodes()[0].cpus), 1u)},
       owner_pid_{process_id()},
+      looks_{new Look[tree.topology().nodes().size()]},
       still_for_{kStillFirst}
 {
 }
 
 // Ranks are taken to be spread evenly over the machine: so many of them have a core each among `cpus`. With few ranks, or a mask of each one's own, that is us.
-unsigned IdleHelpers::allowed_on(const CpuSet& cpus) const noexcept
+unsigned IdleHelpers::spare_on(const CpuSet& cpus) const noexcept
 {
     const unsigned n = tree_.topology().cores(cpus);
     const unsigned ranks = std::max((config_.local_ranks * n + machine_cores_ - 1) / machine_cores_, 1u);
-    return std::min(config_.most, n > ranks ? n - ranks : 0);
+    return n > ranks ? n - ranks : 0;
 }
 
-bool IdleHelpers::useful() noexcept
+// Where work in this queue is found, as far as the process may go there.
+CpuSet IdleHelpers::cpus_of(QueueIndex queue) const noexcept
+{
+    const CpuSet process = process_affinity();
+    return queue == kMachineQueue ? process : process & tree_.topology().nodes()[queue].cpus;
+}
+
+unsigned IdleHelpers::spare(QueueIndex queue, Nanos::rep now) noexcept
+{
+    Look& look = looks_[queue];
+    if (now >= look.again_at.load(std::memory_order_relaxed)) {
+        look.again_at.store(now + kBetweenLooks, std::memory_order_relaxed);
+        look.spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(cpus_of(queue)), std::memory_order_relaxed);
+    }
+    return look.spare.load(std::memory_order_relaxed);
+}
+
+bool IdleHelpers::useful(QueueIndex queue) noexcept
 {
     if (config_.most == 0) {
         return false;
     }
     const Nanos::rep now = clock_.now().time_since_epoch().count();
-    if (now >= look_at_.load(std::memory_order_relaxed)) {
-        look_at_.store(now + kBetweenLooks, std::memory_order_relaxed);
-        allowed_.store(stopping_.load(std::memory_order_relaxed) ? 0 : allowed_on(process_affinity()), std::memory_order_relaxed);
-    }
-    return allowed() != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
+    return spare(queue, now) != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
 }
 
-void IdleHelpers::call(unsigned n) noexcept
+void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
 {
-    if (!useful()) {
+    if (!useful(queue)) {
         return;
     }
-    n = std::min(n, allowed());
+    n = std::min(n, allowed(queue));
     if (started() < n) {
-        start(n);
+        start(n, queue);
         n = std::min(n, started());
     }
     const Nanos::rep now = clock_.now().time_since_epoch().count();
@@ -76,6 +90,7 @@ void IdleHelpers::call(unsigned n) noexcept
         } else {
             helper.called_at.store(now, std::memory_order_relaxed);
         }
+        helper.queue.store(queue, std::memory_order_relaxed);   // its work in another one is left to who waits for it
         if (helper.word.fetch_or(kCalled, std::memory_order_acq_rel) == kAsleep) {
             wake(helper);
         }
@@ -87,7 +102,7 @@ void IdleHelpers::call(unsigned n) noexcept
 // again, since the core of a caller who waits for it is free.
 void IdleHelpers::wake(Helper& helper) noexcept
 {
-    CpuSet elsewhere = process_affinity();
+    CpuSet elsewhere = cpus_of(helper.queue.load(std::memory_order_relaxed));
     elsewhere.remove(current_cpu());
     if (const std::uint32_t id = helper.id.load(std::memory_order_relaxed); id != 0 && !elsewhere.empty() && set_thread_affinity(elsewhere, id)) {
         helper.kept_off.store(true, std::memory_order_release);
@@ -107,7 +122,7 @@ void IdleHelpers::disturbed() noexcept
 }
 
 // Up to `n` threads in all. A second caller does not wait for the first one to be done with it.
-void IdleHelpers::start(unsigned n) noexcept
+void IdleHelpers::start(unsigned n, QueueIndex queue) noexcept
 {
     if (!starting_.try_lock()) {
         return;
@@ -116,6 +131,7 @@ void IdleHelpers::start(unsigned n) noexcept
         Helper& helper = helpers_[i];
         helper.all = this;
         helper.index = i;
+        helper.queue.store(queue, std::memory_order_relaxed);
         helper.word.store(kCalled, std::memory_order_relaxed);
         helper.called_at.store(clock_.now().time_since_epoch().count(), std::memory_order_relaxed);
         Result<Thread> thread = Thread::start({"linnet-idle", Nanos{50'000}, config_.idle_class}, &IdleHelpers::entry, &helper, log_);
@@ -153,7 +169,9 @@ void IdleHelpers::stop() noexcept
         helpers_[i].thread.join();
     }
     started_.store(0, std::memory_order_release);
-    allowed_.store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < tree_.topology().nodes().size(); ++i) {
+        looks_[i].spare.store(0, std::memory_order_relaxed);
+    }
 }
 
 // ---- a helper ----
@@ -183,13 +201,14 @@ void IdleHelpers::live(Helper& me) noexcept
 
 void IdleHelpers::work(Helper& me) noexcept
 {
-    look_at_affinity(me);
+    const QueueIndex queue = me.queue.load(std::memory_order_relaxed);
+    look_at_affinity(me, queue);
     if (config_.idle_class && clock_.now().time_since_epoch().count() - me.called_at.load(std::memory_order_relaxed) > kLate.count()) {
         disturbed();
         return;
     }
     const std::uint64_t lost = thread_context_switches().involuntary;
-    for (unsigned runs = 1; me.index < allowed() && !stopping_.load(std::memory_order_relaxed); ++runs) {
+    for (unsigned runs = 1; me.index < allowed(queue) && !stopping_.load(std::memory_order_relaxed); ++runs) {
         if (tree_.run(current_cpu(), TaskPlace::kHelper, 1).total() == 0) {
             still_for_.store(kStillFirst, std::memory_order_relaxed);
             return;
@@ -199,22 +218,22 @@ void IdleHelpers::work(Helper& me) noexcept
             return;
         }
         if (runs % kRunsPerLook == 0) {
-            look_at_affinity(me);
+            look_at_affinity(me, queue);
         }
     }
 }
 
 // Programs pin themselves when they like, and cgroups change under them.
-void IdleHelpers::look_at_affinity(Helper& me) noexcept
+void IdleHelpers::look_at_affinity(Helper& me, QueueIndex queue) noexcept
 {
-    const CpuSet cpus = process_affinity();
+    const CpuSet cpus = cpus_of(queue);
     if (!me.kept_off.exchange(false, std::memory_order_acquire) && cpus == me.cpus) {
         return;
     }
     if (set_thread_affinity(cpus)) {
         me.cpus = cpus;
     }
-    allowed_.store(stopping_.load(std::memory_order_relaxed) ? 0 : allowed_on(cpus), std::memory_order_relaxed);
+    looks_[queue].spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(cpus), std::memory_order_relaxed);
 }
 
 }   // namespace linnet

@@ -18,9 +18,11 @@
 //              half a second.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -44,25 +46,29 @@ public:
         bool idle_class{true};     // false, for tests on busy machines: ordinary threads that do not mind being late or stopped
     };
 
-    IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log) noexcept;
+    IdleHelpers(TaskTree& tree, const Config& config, const Clock& clock, const Log& log);
     ~IdleHelpers() { stop(); }
     IdleHelpers(const IdleHelpers&) = delete;
     IdleHelpers& operator=(const IdleHelpers&) = delete;
 
-    // Would call() find a core that is probably idle? Some ten nanoseconds, and every 100 ms
+    // Would call() find a core that is probably idle, among those of this queue's node? Some ten nanoseconds, and every 100 ms
     // a look at the affinity.
-    [[nodiscard]] bool useful() noexcept;
-    // Work for `n` helpers was pushed before this call. Wakes as many as sleep, not more than useful; none if none is.
-    void call(unsigned n) noexcept;
+    [[nodiscard]] bool useful(QueueIndex queue = kMachineQueue) noexcept;
+    // Work for `n` helpers was pushed to this queue before this call. Wakes as many as sleep, not more than useful; none if none is. They stay on the
+    // processors of the queue's node, since elsewhere they would not find it.
+    void call(unsigned n, QueueIndex queue = kMachineQueue) noexcept;
     // Says that somebody has slept for `time` until a helper ends the run that it is in. Any thread.
     void warn_of_late_one(Nanos time) const noexcept;
     // Ends the threads. Idempotent. Not called at the same time as call().
     void stop() noexcept;
 
     // How many may run at present, and how many threads exist; to look at.
-    [[nodiscard]] unsigned allowed() const noexcept { return allowed_.load(std::memory_order_relaxed); }
+    [[nodiscard]] unsigned allowed(QueueIndex queue = kMachineQueue) const noexcept
+    {
+        return std::min(config_.most, looks_[queue].spare.load(std::memory_order_relaxed));
+    }
     // How many could run on these processors.
-    [[nodiscard]] unsigned allowed_on(const CpuSet& cpus) const noexcept;
+    [[nodiscard]] unsigned allowed_on(const CpuSet& cpus) const noexcept { return std::min(config_.most, spare_on(cpus)); }
     [[nodiscard]] unsigned started() const noexcept { return started_.load(std::memory_order_acquire); }
 
 private:
@@ -75,6 +81,7 @@ private:
     struct alignas(kCacheLine) Helper {
         std::atomic<std::uint32_t> word{0};   // futex
         std::atomic<Nanos::rep> called_at{0};
+        std::atomic<QueueIndex> queue{kMachineQueue};   // of the last call
         IdleHelpers* all{nullptr};
         unsigned index{0};
         CpuSet cpus;       // its affinity; the helper's own
@@ -83,13 +90,22 @@ private:
         Thread thread;
     };
 
+    // What was found of the affinity last, for a node of the topology.
+    struct Look {
+        std::atomic<Nanos::rep> again_at{0};
+        std::atomic<unsigned> spare{0};   // cores, beyond one per rank
+    };
+
     static void entry(void* helper) noexcept;
     void wake(Helper& helper) noexcept;
     void live(Helper& me) noexcept;
     void work(Helper& me) noexcept;
-    void look_at_affinity(Helper& me) noexcept;
+    void look_at_affinity(Helper& me, QueueIndex queue) noexcept;
     void disturbed() noexcept;
-    void start(unsigned n) noexcept;
+    void start(unsigned n, QueueIndex queue) noexcept;
+    [[nodiscard]] unsigned spare_on(const CpuSet& cpus) const noexcept;
+    [[nodiscard]] unsigned spare(QueueIndex queue, Nanos::rep now) noexcept;
+    [[nodiscard]] CpuSet cpus_of(QueueIndex queue) const noexcept;
 
     TaskTree& tree_;
     const Config config_;
@@ -97,10 +113,9 @@ private:
     const Log& log_;
     const unsigned machine_cores_;
     std::uint32_t owner_pid_{0};
-    std::atomic<unsigned> allowed_{0};
     std::atomic<unsigned> started_{0};
     std::atomic<bool> stopping_{false};
-    std::atomic<Nanos::rep> look_at_{0};       // when useful() reads the affinity again
+    std::unique_ptr<Look[]> looks_;            // one per node
     std::atomic<Nanos::rep> still_until_{0};   // no calls before
     std::atomic<Nanos::rep> still_for_{0};     // how long the next disturbance keeps us still
     Mutex starting_;

@@ -241,6 +241,58 @@ TEST_F(BoundRanksTest, OfFourNumaNodesHaveWhatTheirNodeHasLeft)
     EXPECT_EQ(allowed("numa:4 core:16 pu:1", 64, 16, 16), 0u);
 }
 
+// A copy's slices lie in the queue of its thread's node: a helper of another node would never find them.
+class NodesTest : public IdleHelpersTest {
+protected:
+    void imagine(const char* machine, const IdleHelpers::Config& config = {1, 1, {}, false})
+    {
+        Result<Topology> synthetic = Topology::synthetic(machine, test_log());
+        ASSERT_TRUE(synthetic.ok());
+        helpers.reset();
+        imagined.emplace(std::move(*synthetic), stats);
+        helpers.emplace(*imagined, config, clock, test_log());
+    }
+    ~NodesTest() override { helpers.reset(); }
+    QueueIndex node_of(unsigned cpu) { return imagined->queue_of(cpu, TopologyLevel::kNuma); }
+
+    std::optional<TaskTree> imagined;
+    const bool first_two{process_affinity() == CpuSet::range(0, 2)};   // those that the machines below have in their first nodes
+};
+
+TEST_F(NodesTest, HelpersAreOfUseWhereTheWorksNodeHasACoreToSpareAndOnlyThere)
+{
+    if (!first_two) {
+        GTEST_SKIP() << "this process does not run on the processors 0 and 1";
+    }
+    imagine("numa:2 core:1 pu:1");
+    EXPECT_TRUE(helpers->useful());
+    EXPECT_FALSE(helpers->useful(node_of(0)));
+    helpers->call(1, node_of(0));
+    EXPECT_EQ(helpers->started(), 0u);
+    imagine("numa:2 core:2 pu:1");
+    EXPECT_TRUE(helpers->useful(node_of(0)));
+    EXPECT_FALSE(helpers->useful(node_of(2))) << "the process may not go there";
+    EXPECT_EQ(helpers->allowed(node_of(0)), 1u);
+    EXPECT_EQ(helpers->allowed(node_of(2)), 0u);
+}
+
+TEST_F(NodesTest, HelperCalledForANodeRunsItsWork)
+{
+    if (!first_two) {
+        GTEST_SKIP() << "this process does not run on the processors 0 and 1";
+    }
+    imagine("numa:2 core:2 pu:1");
+    for (int round = 0; round < 20; ++round) {
+        Gated task;
+        task.open();
+        ASSERT_TRUE(imagined->push(task, {node_of(1), 1, true}));
+        helpers->call(1, node_of(1));
+        ASSERT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 1; })) << round;
+    }
+    helpers->stop();
+    EXPECT_FALSE(helpers->useful(node_of(1)));
+}
+
 TEST_F(BoundRanksTest, ThreadsOfACoreAreNoCores)
 {
     EXPECT_EQ(allowed("pack:2 core:8 pu:2", 16, 0, 32), 0u);   // a thread of each core is idle
