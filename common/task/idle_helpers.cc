@@ -69,6 +69,8 @@ bool IdleHelpers::useful(QueueIndex queue) noexcept
     return spare(queue, now) != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
 }
 
+bool IdleHelpers::idle_core() noexcept { return spare(kMachineQueue, clock_.now().time_since_epoch().count()) != 0 && !config_.crowded(); }
+
 void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
 {
     if (!useful(queue)) {

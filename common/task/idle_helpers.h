@@ -54,6 +54,8 @@ public:
     // Would call() find a core that is probably idle, among those of this queue's node? Some ten nanoseconds, and every 100 ms
     // a look at the affinity.
     [[nodiscard]] bool useful(QueueIndex queue = kMachineQueue) noexcept;
+    // Is there probably an idle core, for whatever thread: however many helpers there may be, and whether or not they keep still? As long.
+    [[nodiscard]] bool idle_core() noexcept;
     // Work for `n` helpers was pushed to this queue before this call. Wakes as many as sleep, not more than useful; none if none is. They stay on the
     // processors of the queue's node, since elsewhere they would not find it.
     void call(unsigned n, QueueIndex queue = kMachineQueue) noexcept;

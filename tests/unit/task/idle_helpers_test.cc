@@ -293,6 +293,22 @@ TEST_F(NodesTest, HelperCalledForANodeRunsItsWork)
     EXPECT_FALSE(helpers->useful(node_of(1)));
 }
 
+// Whether a core is idle is no question of how many helpers there may be.
+TEST_F(NodesTest, IdleCoreIsOneWithoutHelpersToo)
+{
+    if (!first_two) {
+        GTEST_SKIP() << "this process does not run on the processors 0 and 1";
+    }
+    imagine("core:2 pu:1", {0, 1, {}, false});
+    EXPECT_FALSE(helpers->useful());
+    EXPECT_TRUE(helpers->idle_core());
+    imagine("core:2 pu:1", {0, 2, {}, false});
+    EXPECT_FALSE(helpers->idle_core()) << "two ranks have one each";
+    static constexpr auto kYes = []() noexcept { return true; };
+    imagine("core:2 pu:1", {1, 1, ReadyRef::to(kYes), false});
+    EXPECT_FALSE(helpers->idle_core()) << "others want them";
+}
+
 TEST_F(BoundRanksTest, ThreadsOfACoreAreNoCores)
 {
     EXPECT_EQ(allowed("pack:2 core:8 pu:2", 16, 0, 32), 0u);   // a thread of each core is idle
