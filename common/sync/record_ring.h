@@ -18,7 +18,8 @@
 //   Sleep. (W) is also sequentially consistent, as are (P) Control::polled and the words of a BellPage: the writer stores its record and then reads these,
 //       the reader stores these and then looks for a record, so one of the two sees the other.
 //   Room. (F) and (N) Control::wants_room likewise: the writer sets wants_room and then reads freed, the reader stores freed and then reads wants_room.
-//   Zeroed slots. A word of zero has sequence 0, which no reader waits for but at position 2^32 - 1: empty() says no there.
+//   Zeroed slots. A word of zero has sequence 0, which no reader waits for but at position 2^32 - 1. The slot of that is written a lap before, so zeros in it do
+//       no harm then, unless it was written already when the slots are zeroed: empty() says no from there on until that lap is over.
 //   No deadlock: publish_if_due() publishes when a quarter of the slots or bytes was read since the last time, and a writer is refused only while it sees more
 //       than three quarters in use, all of which the reader will still read.
 #pragma once
@@ -91,7 +92,11 @@ public:
     enum class Put : std::uint8_t { kDone, kFull, kBroken };
 
     RingWriter() noexcept = default;
-    explicit RingWriter(const RingView& view) noexcept : view_{view}, capacity_{static_cast<std::uint32_t>(view.data.size())} {}
+    // `first`: both sides' first position, another one than zero only in tests.
+    explicit RingWriter(const RingView& view, std::uint32_t first = 0) noexcept
+        : view_{view}, capacity_{static_cast<std::uint32_t>(view.data.size())}, slot_{first}, freed_slots_{first}
+    {
+    }
 
     // The most bytes beside the inline ones that the next record can carry: a quarter of the ring, or what is left of it before its end.
     [[nodiscard]] std::size_t data_max() const noexcept
@@ -161,9 +166,8 @@ public:
     // the reader may have published already.
     void want_room(bool want) noexcept { view_.control->wants_room.store(want ? 1 : 0, std::memory_order_seq_cst); }   // (N)
 
-    // The reader is done with everything, and said so. Until the next put() its slots and data may be zeroed, except before position 2^32 - 1, whose
-    // sequence is zero.
-    [[nodiscard]] bool empty() noexcept { return freed() == slot_ && freed_data_ == data_ && slot_ != UINT32_MAX; }
+    // The reader is done with everything, and said so. Until the next put() its slots and data may be zeroed: see "Zeroed slots".
+    [[nodiscard]] bool empty() noexcept { return freed() == slot_ && freed_data_ == data_ && UINT32_MAX - slot_ >= kRingSlots; }
 
     // Where the next record will be written first.
     [[nodiscard]] const void* next() const noexcept { return &view_.slots[slot_ % kRingSlots]; }
@@ -215,7 +219,10 @@ public:
     };
 
     RingReader() noexcept = default;
-    explicit RingReader(const RingView& view) noexcept : view_{view}, capacity_{static_cast<std::uint32_t>(view.data.size())} {}
+    explicit RingReader(const RingView& view, std::uint32_t first = 0) noexcept
+        : view_{view}, capacity_{static_cast<std::uint32_t>(view.data.size())}, slot_{first}, published_slot_{first}
+    {
+    }
 
     // Is there a record? Sequentially consistent, for the look before a sleep.
     [[nodiscard]] bool ready() const noexcept

@@ -243,6 +243,33 @@ TEST(RecordRing, RecordedFreedCountTellsWhatWasRead)
 
 // ---- a partner that means harm ----
 
+// A ring whose slots are zeroed whenever that is allowed, over the end of the positions: at each one where the reader may find nothing yet, it does.
+TEST(RecordRing, ZeroedSlotsHoldNoRecordAtAnyPositionUpToTheLast)
+{
+    for (std::uint32_t before = 1; before <= 2 * kRingSlots; ++before) {
+        Ring ring;
+        const std::uint32_t first = 0u - before;
+        ring.control.freed = static_cast<std::uint64_t>(first) << 32;
+        RingWriter writer{ring.view(), first};
+        RingReader reader{ring.view(), first};
+        std::uint32_t position = first - kRingSlots;
+        for (std::uint32_t i = 0; i < kRingSlots; ++i, ++position) {   // what the lap before left
+            ring.slots[position % kRingSlots].word = static_cast<std::uint64_t>(position + 1) << 32;
+        }
+        if (writer.empty()) {
+            for (std::uint32_t i = 0; i < kRingSlots; ++i) {
+                ring.slots[i].word = 0;
+            }
+        }
+        for (std::uint32_t i = 0; i < before + kRingSlots; ++i) {
+            ASSERT_FALSE(reader.ready()) << before << " before the end, record " << i;
+            ASSERT_EQ(writer.put(1, {}, {}, {}), Put::kDone);
+            ASSERT_TRUE(taken(reader).empty());
+            static_cast<void>(reader.publish());
+        }
+    }
+}
+
 TEST(RecordRing, HostileLengthsAreBrokenNotRead)
 {
     const auto word = [](std::uint64_t inl, std::uint64_t data) { return std::uint64_t{1} << 32 | inl << 20 | data; };
