@@ -604,6 +604,20 @@ TEST(ShmLink, ShortEagerPacketsComeInTwoPiecesWhereTheyLie)
     }
 }
 
+TEST(ShmLink, RingWithoutRoomForAPacketAtOnceIsCountedOnceAWait)
+{
+    Pair pair{kind_named("Shm")};
+    const Pair::Ends ends = pair.open(LinkRole::kLane);
+    const Packet p = eager(1, kAtOnceMax);
+    LanePacket packet = p.lane();
+    packet.at_once = true;
+    const auto taken = [&] { return pair.a().transport->send_lane(ends.at_a, {&packet, 1}).taken; };
+    while (taken() == 1) {
+    }
+    EXPECT_EQ(taken(), 0u);
+    EXPECT_EQ(pair.stats().total(Counter::kShmRoomStalls), 1u);
+}
+
 // ---- a thread that waits ----
 
 TEST(ShmLink, LookOfAThreadThatWaitsTakesOnePacketAndNoMore)

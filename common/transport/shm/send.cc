@@ -147,7 +147,10 @@ bool ShmTransport::fits(Tx& tx, const LanePacket& p) noexcept
     if (total <= kInlineBytes || tx.ring.has_room(total)) {
         return true;
     }
-    tx.waiting = true;
+    if (!tx.waiting) {
+        tx.waiting = true;
+        tx_counters_.add_shared(Counter::kShmRoomStalls);
+    }
     tx.ring.want_room(true);
     return tx.ring.has_room(total);
 }

@@ -146,7 +146,7 @@ private:
     // ---- sending (send.cc) ----
     enum class Written : std::uint8_t { kAll, kPart, kNone, kBroken };
     [[nodiscard]] Written write_packet(Tx& tx, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
-    [[nodiscard]] static bool fits(Tx& tx, const LanePacket& p) noexcept;
+    [[nodiscard]] bool fits(Tx& tx, const LanePacket& p) noexcept;
     [[nodiscard]] RingWriter::Put write_rest(Tx& tx) noexcept;
     [[nodiscard]] Status offer_pull(Tx& tx, const wire::BulkHead& head, std::span<const std::byte> payload, void* cookie) noexcept;
     [[nodiscard]] RingWriter::Put put_or_wait(Tx& tx, std::uint32_t kind, std::span<const std::byte> head, std::span<const std::byte> tail,
