@@ -43,9 +43,9 @@ std::unique_ptr<CopyEngine> make_copy_engine(const CopyEnv& env)
     const auto warn = [&](const char* what, const std::string& lacks) {
         LINNET_LOG(env.log, kWarn, "copy=%s cannot be: %s", what, lacks.c_str());
     };
-    if (wanted == kAuto || wanted == kDsa) {
+    if (wanted == kDsa) {   // who wants it says so: it cannot read other processes' memory, which is all that there is to do
         engine = open_dsa_copy_engine(past_cache_from, env.clock, env.log, env.counters);
-        if (engine == nullptr && wanted == kDsa) {
+        if (engine == nullptr) {
             warn("dsa", dsa_lacks());
         }
     }
