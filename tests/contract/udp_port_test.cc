@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -53,6 +54,22 @@ public:
         f.head_bytes = sizeof head;
         std::memcpy(f.head.data(), &head, sizeof head);
         EXPECT_EQ(port_->send(kLaneChannel, {&f, 1}), 1u);
+    }
+    // In one call. Returns how many are gone.
+    std::size_t send_row(const Node& to, std::uint32_t number, std::size_t count, std::span<const std::byte> payload)
+    {
+        std::vector<flow::TxFrame> row(count);
+        for (flow::TxFrame& f : row) {
+            wire::FrameHead head;
+            head.kind = wire::FrameKind::kLane;
+            head.number.set(number++);
+            head.bytes.set(static_cast<std::uint16_t>(payload.size()));
+            f.payload = payload;
+            f.route = const_cast<frames::Route*>(&to.route);
+            f.head_bytes = sizeof head;
+            std::memcpy(f.head.data(), &head, sizeof head);
+        }
+        return port_->send(kLaneChannel, row);
     }
     void call(const Node& to)
     {
@@ -280,6 +297,40 @@ TEST(UdpPort, ConnectedSocketLeavesTheAddressOfItsFirstPeerBehind)
             ASSERT_EQ(a->heard(p).size(), answers + 1) << "answer " << i << " of peer " << which << " did not come";
         }
     }
+}
+
+// The kernel cuts for the others all the same.
+TEST(UdpPort, PathThatBecameNarrowIsNoReasonNotToCutForOthers)
+{
+    std::string why;
+    const auto hosts = testing::NamespacePair::make(why);
+    if (hosts == nullptr) {
+        GTEST_SKIP() << why;
+    }
+    for (const unsigned host : {0u, 1u}) {
+        ASSERT_TRUE(hosts->ip(host, "addr add 10.71.0." + std::to_string(host + 1) + "/24 dev eth0"));
+    }
+    const auto made_on = [&](unsigned host) {
+        const testing::NamespacePair::Scope there{*hosts, host};
+        return std::make_unique<Node>("eth0");
+    };
+    const auto a = made_on(0);
+    const auto narrow = made_on(1);
+    narrow->route = narrow->route_at({10, 71, 0, 2});
+    ASSERT_TRUE(hosts->ip(0, "route replace 10.71.0.0/24 dev eth0 src 10.71.0.1 mtu 1300"));
+    const testing::NamespacePair::Scope there{*hosts, 0};
+    a->route = a->route_at({10, 71, 0, 1});
+    static_cast<void>(narrow->heard(*a));
+    const std::vector<std::byte> payload(a->limits().frame_bytes - sizeof(wire::FrameHead));
+    for (unsigned row = 0; row < 3; ++row) {
+        EXPECT_EQ(a->send_row(*narrow, row * 8, 8, payload), 8u);
+        for (unsigned tries = 0; tries < 100'000 && narrow->heard(*a).size() < (row + 1) * 8; ++tries) {
+            narrow->poll();
+        }
+        EXPECT_EQ(narrow->heard(*a).size(), (row + 1) * 8) << "in fragments";
+    }
+    const auto lines = testing::logged_lines();
+    EXPECT_TRUE(std::none_of(lines.begin(), lines.end(), [](const std::string& l) { return l.find("refused to cut") != std::string::npos; }));
 }
 
 }   // namespace

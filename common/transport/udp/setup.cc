@@ -269,6 +269,14 @@ std::size_t UdpPort::hoped_frame_bytes(const RawAddress& to) const noexcept
     return std::min(frame_bytes_, std::clamp(mtu == 0 ? 1500 : mtu, kLeastMtu, kMostMtu) - heads);
 }
 
+// The kernel has learnt since the link was opened that the way takes less than a datagram of so many bytes: it sends that in fragments.
+bool UdpPort::too_narrow(const RawAddress& to, std::size_t bytes) noexcept
+{
+    const InetAddress peer = to.address();
+    const std::size_t mtu = path_mtu(peer);
+    return mtu != 0 && bytes + (peer.is_v4() ? kIpv4Heads : kIpv6Heads) > mtu;
+}
+
 std::string UdpPort::local_text(const frames::Route& peer) const
 {
     int error = 0;

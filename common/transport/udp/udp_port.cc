@@ -91,7 +91,9 @@ void UdpPort::collect(Batch& b, unsigned channel, std::span<const flow::TxFrame>
             b.socket = &socket;
             b.runs[b.count++] = {to, 0, used, 0, bytes, 0};
             route = f.route;
-            open = socket.cuts.load(std::memory_order_relaxed);
+            const auto& narrow = channels_[channel].narrow;
+            open = socket.cuts.load(std::memory_order_relaxed) &&
+                   (narrow[0] == 0 || std::find(narrow.begin(), narrow.end(), path_key(to)) == narrow.end());
         }
         Batch::Run& run = b.runs[b.count - 1];
         b.pieces[used++] = {const_cast<std::byte*>(f.head.data()), f.head_bytes};
@@ -160,6 +162,7 @@ struct UdpPort::Failed {
     const RawAddress& to;
     Socket& socket;
     std::size_t frames;
+    std::size_t segment;
     bool near;
     int error;
 };
@@ -172,6 +175,9 @@ std::size_t UdpPort::give_up(unsigned channel, const Failed& run, bool& refused)
         static_cast<void>(take_errors(run.socket));
     } else if (queue_is_full(run.error)) {
         refused = true;
+    } else if (run.frames > 1 && (run.error == EMSGSIZE || run.error == EINVAL) && too_narrow(run.to, run.segment)) {
+        Channel& ch = channels_[channel];   // others are reached as ever
+        ch.narrow[ch.next_narrow++ % ch.narrow.size()] = path_key(run.to);
     } else if (run.frames > 1 && cannot_cut(run.error)) {
         run.socket.cuts.store(false, std::memory_order_relaxed);
         if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {
@@ -196,7 +202,7 @@ std::size_t UdpPort::send_one(unsigned channel, const flow::TxFrame& frame, bool
     const UdpSent sent = udp_send(socket.fd.get(), {&run, 1});
     tx_counters_.add_shared(Counter::kUdpTxCalls);
     if (sent.runs == 0) {
-        return give_up(channel, {to, socket, 1, near, sent.error}, refused);
+        return give_up(channel, {to, socket, 1, 0, near, sent.error}, refused);
     }
     tx_counters_.add_shared(Counter::kUdpTxBytes, frame.head_bytes + frame.payload.size());
     return 1;
@@ -233,7 +239,7 @@ std::size_t UdpPort::send_some(unsigned channel, std::span<const flow::TxFrame> 
         return done;
     }
     const Batch::Run& run = b.runs[sent.runs];
-    return done + give_up(channel, {run.to, *b.socket, run.frames, near, sent.error}, refused);
+    return done + give_up(channel, {run.to, *b.socket, run.frames, run.segment, near, sent.error}, refused);
 }
 
 std::size_t UdpPort::send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept

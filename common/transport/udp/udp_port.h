@@ -89,6 +89,8 @@ private:
         unsigned in_a_row{0};       // so many of them
         std::uint32_t near_bytes{0};   // of an address of its family
         bool alone{false};          // there can be no connected socket
+        std::array<std::uint64_t, 16> narrow{};   // path_key() of hosts that a run cannot be cut for: the way there takes less than its segments. 0: none
+        unsigned next_narrow{0};    // the place of the next one
         std::atomic<bool> moved{false};   // it is about to be connected to another peer; told to the token holder
         // ---- token holder ----
         unsigned hot{0};            // sockets that are read on every pass, a bit for each
@@ -143,6 +145,7 @@ private:
     static void put_together(Channel& ch) noexcept;
     [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) noexcept;
     [[nodiscard]] std::size_t hoped_frame_bytes(const RawAddress& to) const noexcept;
+    [[nodiscard]] static bool too_narrow(const RawAddress& to, std::size_t bytes) noexcept;
     [[nodiscard]] static std::uint64_t path_key(const RawAddress& to) noexcept;
 
     const Settings& settings_;
