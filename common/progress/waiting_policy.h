@@ -294,30 +294,26 @@ private:
     bool found_{false};
 };
 
-// Do the threads of this process that wait in turn outnumber their cores? Then whoever polls keeps a core from the thread whose message it found, or is
-// about to. Their cores are those that any of them may run on, which each says once per window: one of them alone does not know, since programs pin threads
-// one by one (OMP_PROC_BIND), each to a core of its own; and the masks change under them. A thread that was waiting is known by a few bits of its mark, so few
-// too many look like one, and more than kBits cores are never outnumbered.
+// Do the threads of this process that wait in turn outnumber their cores, those that any of them may run on? Then whoever polls keeps a core from the thread
+// whose message it found, or is about to. Each says its mask once per window: programs pin threads one by one (OMP_PROC_BIND), and masks change. A thread is
+// known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
 //
 // Threads: one at a time.
 class Pollers {
 public:
     static constexpr unsigned kBits = 64;
 
-    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten. `affinity`: a function that says where this
-    // thread may run; called at most kBits times in a window.
-    template <class Affinity>
-    void polled(std::uintptr_t mark, Ticks now, Ticks window, Affinity affinity) noexcept
+    // The thread with this mark polled in vain at `now`. What is not seen again within `window` is forgotten. `affinity`: tells where this thread may run.
+    void polled(std::uintptr_t mark, Ticks now, Ticks window, auto affinity) noexcept
     {
         if (now - since_ > window) {
             outnumber_ = now - since_ <= 2 * window && outnumbers();
             since_ = now;
             seen_ = 0;
-            cores_ = {};
         }
         if ((seen_ & bit(mark)) == 0) {
+            cores_ = seen_ == 0 ? affinity() : cores_ | affinity();
             seen_ |= bit(mark);
-            cores_ = cores_ | affinity();
             outnumber_ = outnumber_ || outnumbers();
         }
     }
@@ -331,7 +327,7 @@ private:
     }
 
     std::uint64_t seen_{0};
-    CpuSet cores_;   // of those seen
+    CpuSet cores_;   // of those
     Ticks since_{0};
     bool outnumber_{false};
 };

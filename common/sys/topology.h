@@ -43,7 +43,8 @@ public:
     [[nodiscard]] std::uint16_t node_of(unsigned cpu) const noexcept { return cpu < of_cpu_.size() ? of_cpu_[cpu] : std::uint16_t{0}; }
     // The innermost node with all of `cpus`; the machine for a set that is empty or nowhere whole.
     [[nodiscard]] std::uint16_t node_around(const CpuSet& cpus) const noexcept;
-    // How many cores have one of these processors, the threads of a core being one; processors, where nobody knows of cores. About a nanosecond for each of the machine.
+    // How many cores have one of these processors, the threads of a core being one; processors, where nobody knows of cores. About a nanosecond for each
+    // processor of the machine.
     [[nodiscard]] unsigned cores(const CpuSet& cpus) const noexcept;
 
 private:
