@@ -72,6 +72,9 @@ Status TaskCopyEngine::wait(CopyJob& job) noexcept
         backoff.wait();
     }
     // It may still write there: the memory cannot be given back without it.
+    if (!job.done()) {
+        helpers_.make_room();
+    }
     Nanos slept{0};
     for (Nanos most = patience_; !job.done() && !job.sleep(most); most = 10 * patience_) {
         slept += most;

@@ -80,6 +80,16 @@ public:
     }
     friend constexpr bool operator==(const CpuSet&, const CpuSet&) noexcept = default;
 
+    // A number that two different sets hardly ever share; never 0.
+    [[nodiscard]] constexpr std::uint64_t mark() const noexcept
+    {
+        std::uint64_t mark = 0xcbf29ce484222325;
+        for (const std::uint64_t word : words_) {
+            mark = (mark ^ word) * 0x9e3779b97f4a7c15;
+            mark ^= mark >> 32;
+        }
+        return mark | 1;
+    }
     // As taskset(1) writes it: "0-3,8".
     [[nodiscard]] std::string text() const;
 

@@ -4,6 +4,7 @@
 #include "task/idle_helpers.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "sys/futex.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr Nanos kLate{300'000};
 constexpr Nanos::rep kStillFirst = 2'000'000;
 constexpr Nanos::rep kStillMost = 512'000'000;
-// Reading the affinity costs about a tenth of a 16 KiB piece.
+// Reading the affinity, and whether the core was lost, cost about a tenth of a 16 KiB piece each.
 constexpr unsigned kRunsPerLook = 8;
 // By callers; the helpers look when it matters.
 constexpr Nanos::rep kBetweenLooks = 100'000'000;
@@ -82,6 +83,7 @@ void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
         n = std::min(n, started());
     }
     const Nanos::rep now = clock_.now().time_since_epoch().count();
+    std::optional<Place> elsewhere;
     for (unsigned i = 0; i < n; ++i) {
         Helper& helper = helpers_[i];
         if (helper.word.load(std::memory_order_relaxed) == (kAsleep | kCalled)) {
@@ -94,7 +96,12 @@ void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
         }
         helper.queue.store(queue, std::memory_order_relaxed);   // its work in another one is left to who waits for it
         if (helper.word.fetch_or(kCalled, std::memory_order_acq_rel) == kAsleep) {
-            wake(helper);
+            if (!elsewhere) {
+                CpuSet cpus = cpus_of(queue);
+                cpus.remove(current_cpu());
+                elsewhere.emplace(cpus);
+            }
+            wake(helper, *elsewhere);
         }
     }
 }
@@ -102,14 +109,36 @@ void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
 // A thread of the class SCHED_IDLE that is woken where somebody computes stays there, unless the scheduler knows of an idle core; in virtual machines it often
 // does not. Here it would wait for the very core that its caller keeps busy with the rest of the copy. So it is woken on another one. Up, it may go anywhere
 // again, since the core of a caller who waits for it is free.
-void IdleHelpers::wake(Helper& helper) noexcept
+void IdleHelpers::wake(Helper& helper, const Place& elsewhere) noexcept
 {
-    CpuSet elsewhere = cpus_of(helper.queue.load(std::memory_order_relaxed));
-    elsewhere.remove(current_cpu());
-    if (const std::uint32_t id = helper.id.load(std::memory_order_relaxed); id != 0 && !elsewhere.empty() && set_thread_affinity(elsewhere, id)) {
-        helper.kept_off.store(true, std::memory_order_release);
+    if (move(helper, elsewhere) && (helper.word.load(std::memory_order_seq_cst) & kCalled) == 0) {
+        move(helper, Place{cpus_of(helper.queue.load(std::memory_order_relaxed))});   // it was not asleep yet, and is up already
     }
     futex_wake(helper.word);
+}
+
+// False: it is there, or cannot go.
+bool IdleHelpers::move(Helper& helper, const Place& to) noexcept
+{
+    const std::uint32_t id = helper.id.load(std::memory_order_relaxed);
+    if (id == 0 || to.cpus.empty() || helper.has.load(std::memory_order_seq_cst) == to.mark || !set_thread_affinity(to.cpus, id)) {
+        return false;
+    }
+    helper.has.store(to.mark, std::memory_order_seq_cst);
+    return true;
+}
+
+// The caller's core may be one that they were kept off, or of another node, to which the caller has gone since.
+void IdleHelpers::make_room() noexcept
+{
+    CpuSet cpus = process_affinity();
+    cpus.add(current_cpu());
+    const Place all{cpus};
+    for (unsigned i = 0; i < started(); ++i) {
+        if ((helpers_[i].word.load(std::memory_order_acquire) & kAsleep) == 0) {
+            move(helpers_[i], all);
+        }
+    }
 }
 
 // Keeps callers away for a while, longer each time. What is found out meanwhile, by another helper or about a call before it, belongs to the same disturbance.
@@ -157,8 +186,14 @@ void IdleHelpers::warn_of_late_one(Nanos time) const noexcept
 
 void IdleHelpers::stop() noexcept
 {
-    stopping_.store(true, std::memory_order_seq_cst);
     const bool ours = process_id() == owner_pid_;
+    if (ours && started() != 0) {   // those that were called, and wait for a core that they were sent to; later they may be gone, and others have their numbers
+        const Place all{process_affinity()};
+        for (unsigned i = 0; i < started(); ++i) {
+            move(helpers_[i], all);
+        }
+    }
+    stopping_.store(true, std::memory_order_seq_cst);
     for (unsigned i = 0; i < started(); ++i) {
         if (!ours) {
             helpers_[i].thread.forget();   // after fork(): it runs in the parent only
@@ -186,7 +221,7 @@ void IdleHelpers::entry(void* helper) noexcept
 
 void IdleHelpers::live(Helper& me) noexcept
 {
-    me.cpus = thread_affinity();
+    me.has.store(thread_affinity().mark(), std::memory_order_relaxed);
     me.id.store(thread_id(), std::memory_order_relaxed);
     while (!stopping_.load(std::memory_order_seq_cst)) {
         if ((me.word.exchange(kAsleep, std::memory_order_acq_rel) & kCalled) == 0) {
@@ -194,7 +229,7 @@ void IdleHelpers::live(Helper& me) noexcept
                 futex_wait(me.word, kAsleep);
             }
         }
-        me.word.exchange(0, std::memory_order_acq_rel);
+        me.word.exchange(0, std::memory_order_seq_cst);
         if (!stopping_.load(std::memory_order_seq_cst)) {
             work(me);
         }
@@ -211,31 +246,30 @@ void IdleHelpers::work(Helper& me) noexcept
     }
     const std::uint64_t lost = thread_context_switches().involuntary;
     for (unsigned runs = 1; me.index < allowed(queue) && !stopping_.load(std::memory_order_relaxed); ++runs) {
-        if (tree_.run(current_cpu(), TaskPlace::kHelper, 1).total() == 0) {
-            still_for_.store(kStillFirst, std::memory_order_relaxed);
-            return;
+        const bool none = tree_.run(current_cpu(), TaskPlace::kHelper, 1).total() == 0;
+        if (!none && runs % kRunsPerLook != 0) {
+            continue;
         }
         if (config_.idle_class && thread_context_switches().involuntary != lost) {
             disturbed();
             return;
         }
-        if (runs % kRunsPerLook == 0) {
-            look_at_affinity(me, queue);
+        if (none) {
+            still_for_.store(kStillFirst, std::memory_order_relaxed);
+            return;
         }
+        look_at_affinity(me, queue);
     }
 }
 
 // Programs pin themselves when they like, and cgroups change under them.
 void IdleHelpers::look_at_affinity(Helper& me, QueueIndex queue) noexcept
 {
-    const CpuSet cpus = cpus_of(queue);
-    if (!me.kept_off.exchange(false, std::memory_order_acquire) && cpus == me.cpus) {
-        return;
+    const Place place{cpus_of(queue)};
+    if (me.has.load(std::memory_order_seq_cst) != place.mark) {
+        move(me, place);
+        looks_[queue].spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(place.cpus), std::memory_order_relaxed);
     }
-    if (set_thread_affinity(cpus)) {
-        me.cpus = cpus;
-    }
-    looks_[queue].spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(cpus), std::memory_order_relaxed);
 }
 
 }   // namespace linnet

@@ -6,8 +6,9 @@
 //              were offered to idle helpers, and sleep again. None exists before the first call.
 // Owner        The context. The tree outlives it; stop() (or the destructor) comes before the tasks' owners go.
 // Threads      Any, for everything but stop(). A helper takes no lock that another thread can wait for, has all signals blocked, is called linnet-idle.
-// Blocking     stop() waits for what the helpers are running, at most a body each. call() makes at most one system call per helper, and the first time starts
-//              a thread.
+// Blocking     stop() waits for what the helpers are running, at most a body each. call() makes one system call, and two more for each helper that it wakes:
+//              one moves it off the caller's core, unless it may not run there anyhow, one wakes it. The first time it starts a thread each. make_room() makes
+//              one, and one for each helper that is up and was kept off a core. A helper makes some five for a call, and two more every eight runs.
 // Failure      None. Where no thread can be started, or no core is idle, whoever waits for a task runs it himself.
 // Fork         The child has no helpers; destroying the object there forgets them.
 //
@@ -59,6 +60,8 @@ public:
     // Work for `n` helpers was pushed to this queue before this call. Wakes as many as sleep, not more than useful; none if none is. They stay on the
     // processors of the queue's node, since elsewhere they would not find it.
     void call(unsigned n, QueueIndex queue = kMachineQueue) noexcept;
+    // The caller is about to sleep until a helper ends the run that it is in: it may have the caller's core for it, too.
+    void make_room() noexcept;
     // Says that somebody has slept for `time` until a helper ends the run that it is in. Any thread.
     void warn_of_late_one(Nanos time) const noexcept;
     // Ends the threads. Idempotent. Not called at the same time as call().
@@ -79,6 +82,10 @@ private:
     //   read-modify-writes of one word, so they have an order: either the helper's exchange comes later, sees kCalled, and works again with the push visible;
     //   or the caller's comes later, sees kAsleep, and wakes it.
     static constexpr std::uint32_t kAsleep = 1, kCalled = 2;
+    // `has` of a helper: the mark of its affinity. Callers move a helper that they wake off their core; up, it moves back where its work may be. Whoever sets
+    //   an affinity stores its mark afterwards. A helper that was about to sleep and saw the call is up before it was moved: it clears kCalled and then looks
+    //   at `has`; its caller sets affinity and `has` and then looks for kCalled, all sequentially consistent. So either the helper sees that it was moved, or
+    //   its caller sees that it is up, and moves it back. What two of them that set at the same time leave behind, the helper's next look finds.
 
     struct alignas(kCacheLine) Helper {
         std::atomic<std::uint32_t> word{0};   // futex
@@ -86,9 +93,8 @@ private:
         std::atomic<QueueIndex> queue{kMachineQueue};   // of the last call
         IdleHelpers* all{nullptr};
         unsigned index{0};
-        CpuSet cpus;       // its affinity; the helper's own
-        std::atomic<std::uint32_t> id{0};         // of its thread; 0: not up yet
-        std::atomic<bool> kept_off{false};        // a caller has changed its affinity: see wake()
+        std::atomic<std::uint32_t> id{0};               // of its thread; 0: not up yet
+        std::atomic<std::uint64_t> has{0};
         Thread thread;
     };
 
@@ -98,8 +104,15 @@ private:
         std::atomic<unsigned> spare{0};   // cores, beyond one per rank
     };
 
+    struct Place {
+        CpuSet cpus;
+        std::uint64_t mark;
+        explicit Place(const CpuSet& set) noexcept : cpus{set}, mark{set.mark()} {}
+    };
+
     static void entry(void* helper) noexcept;
-    void wake(Helper& helper) noexcept;
+    void wake(Helper& helper, const Place& elsewhere) noexcept;
+    static bool move(Helper& helper, const Place& to) noexcept;
     void live(Helper& me) noexcept;
     void work(Helper& me) noexcept;
     void look_at_affinity(Helper& me, QueueIndex queue) noexcept;

@@ -38,6 +38,7 @@ struct Gated : Task {
     {
         auto& me = static_cast<Gated&>(self);
         if (::pthread_equal(::pthread_self(), me.owner) == 0) {
+            me.thread.store(thread_id());
             me.inside.fetch_add(1);
             while (me.gate.load(std::memory_order_acquire) == 0) {
                 futex_wait(me.gate, 0);
@@ -55,7 +56,7 @@ struct Gated : Task {
         futex_wake(gate, 100);
     }
     pthread_t owner{::pthread_self()};
-    std::atomic<std::uint32_t> gate{0}, inside{0}, done{0};
+    std::atomic<std::uint32_t> gate{0}, inside{0}, done{0}, thread{0};
     char name[16]{};
     int policy{-1};
     sigset_t blocked{};
@@ -187,6 +188,38 @@ TEST_F(IdleHelpersTest, CalledHelperWakesOnAnotherCoreThanItsCallersAndMayThenGo
         std::this_thread::sleep_for(5ms);   // until it sleeps
     }
     EXPECT_GE(elsewhere, kRounds * 3 / 4) << "times of " << kRounds;
+}
+
+// It sees the call, and where it may be, while its caller still moves it.
+TEST_F(IdleHelpersTest, HelperThatWasAboutToSleepIsNotLeftOffItsCallersCore)
+{
+    struct Whose : Task {
+        Whose() : Task{TaskKind::kCopy, &Whose::body} {}
+        static TaskResult body(Task& self, std::uint32_t) noexcept
+        {
+            static_cast<Whose&>(self).thread.store(thread_id(), std::memory_order_release);
+            return TaskResult::kDone;
+        }
+        std::atomic<std::uint32_t> thread{0};
+    };
+    NEEDS_TWO_PROCESSORS();
+    const CpuSet all = process_affinity();
+    make(1);
+    unsigned left_off = 0;
+    for (unsigned round = 0; round < 300; ++round) {
+        Whose task;
+        ASSERT_TRUE(tree.push(task, {kMachineQueue, 1, true}));
+        helpers->call(1);
+        const TimePoint until = monotonic_now() + 10s;
+        while (task.thread.load(std::memory_order_acquire) == 0 && monotonic_now() < until) {
+        }
+        ASSERT_NE(task.thread.load(), 0u) << round;
+        left_off += thread_affinity(task.thread.load()) != all ? 1 : 0;
+        for (unsigned i = 0; i < round % 64 * 4; ++i) {   // until somewhere between its run and its sleep
+            static_cast<void>(current_cpu());
+        }
+    }
+    EXPECT_EQ(left_off, 0u);
 }
 
 TEST_F(IdleHelpersTest, RanksThatFillTheMachineLeaveNoCoreForHelpers)
@@ -396,6 +429,32 @@ TEST_F(IdleHelpersTest, WaiterRunsAllThatAHelperStoppedInMidRunHasNotBegun)
     task.open();
     EXPECT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 10; }));
     EXPECT_EQ(stats.total(Counter::kTaskCopyWaiter), 9u);
+}
+
+// It may be stopped where others have the core for long, by the mask that it had when it began.
+TEST_F(IdleHelpersTest, HelperInMidRunMayHaveTheCoreOfWhoMakesRoomForIt)
+{
+    NEEDS_TWO_PROCESSORS();
+    IdleHelpers& h = make(1);
+    Gated task;
+    push(task, 1);
+    ASSERT_TRUE(eventually([&] { return h.call(1), task.inside.load() == 1; }));
+    const CpuSet all = thread_affinity();
+    ASSERT_EQ(thread_affinity(task.thread.load()), all);
+    CpuSet here;
+    here.add(current_cpu());
+    ASSERT_TRUE(set_thread_affinity(here));
+    h.make_room();
+    EXPECT_EQ(thread_affinity(task.thread.load()), here);
+    ASSERT_TRUE(set_thread_affinity(all));
+    task.open();
+    ASSERT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 1; }));
+    Gated next;   // for which it may go anywhere again
+    push(next, 1);
+    ASSERT_TRUE(eventually([&] { return h.call(1), next.inside.load() == 1; }));
+    EXPECT_EQ(thread_affinity(next.thread.load()), all);
+    next.open();
+    h.stop();
 }
 
 TEST_F(IdleHelpersTest, StopWaitsForTheRunThatAHelperIsIn)
