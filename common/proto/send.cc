@@ -41,7 +41,9 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     const bool for_the_lane = r.data.length <= kAlwaysEager || r.data.length <= layer_->lane_worth(peer);
     if (r.data.length <= config_.eager_limit && for_the_lane && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
-            return send_eager(peer, args, r);
+            const Status sent = send_eager(peer, args, r);
+            peer.eager_used -= failed(sent) ? static_cast<std::uint32_t>(r.data.length) : 0;   // nothing went
+            return sent;
         }
         SendTally::add(peer.sent.stalls);
     }
@@ -265,7 +267,7 @@ Status Proto::send_rts(Peer& peer, const SendArgs& args, SendRequest& r, bool of
     return Status::kInProgress;
 }
 
-// A small message of the protocol's own. Without memory for it the peer cannot be served any more.
+// A small message of the protocol's own. kNoMemory: nothing was sent; what the peer waits for goes by tell().
 Status Proto::send_control(Peer& peer, wire::PacketKind kind, std::span<const std::byte> header) noexcept
 {
     if (peer.said_goodbye) [[unlikely]] {

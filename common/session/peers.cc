@@ -258,22 +258,33 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
 std::string Session::describe() noexcept
 {
     MutexLock guard{lock};
+    return labelled(contact_);
+}
+
+std::string Session::labelled(const wire::EndpointName& name) const noexcept
+{
     try {
-        return labelled(contact_);
+        const std::string address = name_text(name);
+        if (label_[0] != '\0') {
+            return std::string{label_.data()} + " (" + address + ")";
+        }
+        return told_rank_ != 0 ? "rank " + std::to_string(told_rank_ - 1) + " (" + address + ")" : address;
     } catch (const std::bad_alloc&) {
-        char text[16]{};   // so much a string holds by itself
-        std::snprintf(text, sizeof text, told_rank_ != 0 ? "rank %u" : "(unnamed)", told_rank_ - 1);
-        return text;
+        char rank[16] = "(unnamed)";   // so much a string holds by itself
+        if (told_rank_ != 0) {
+            std::snprintf(rank, sizeof rank, "rank %u", told_rank_ - 1);
+        }
+        return rank;
     }
 }
 
-std::string Session::labelled(const wire::EndpointName& name) const
+void keep_text(std::string& to, std::string_view text) noexcept
 {
-    const std::string address = name_text(name);
-    if (label_[0] != '\0') {
-        return std::string{label_.data()} + " (" + address + ")";
+    try {
+        to = text;
+    } catch (const std::bad_alloc&) {
+        to = "(no memory)";
     }
-    return told_rank_ != 0 ? "rank " + std::to_string(told_rank_ - 1) + " (" + address + ")" : address;
 }
 
 void Session::set_label(std::string_view label)

@@ -49,6 +49,8 @@ class Port;
 
 // "10.1.0.2 port 41873", for messages to people: the contact address, the first of its addresses.
 [[nodiscard]] std::string name_text(const wire::EndpointName& name);
+// Without memory `to` is another text, and not empty.
+void keep_text(std::string& to, std::string_view text) noexcept;
 // The same process by all that is public: everything but the secret.
 [[nodiscard]] bool same_public(wire::EndpointName a, wire::EndpointName b) noexcept;
 
@@ -164,7 +166,7 @@ private:
 
     // Which of its links carries bulk data, whether it is up or not.
     [[nodiscard]] int bulk_link() const noexcept LINNET_REQUIRES(lock);
-    [[nodiscard]] std::string labelled(const wire::EndpointName& name) const LINNET_REQUIRES(lock);
+    [[nodiscard]] std::string labelled(const wire::EndpointName& name) const noexcept LINNET_REQUIRES(lock);
     void called(const InetAddress& from, std::uint64_t features) noexcept LINNET_REQUIRES(lock)
     {
         called_from_ = from.family() != AF_UNSPEC ? from : called_from_;

@@ -327,10 +327,10 @@ private:
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
 
-    static constexpr Nanos kNear = std::chrono::microseconds{1}, kRetryMax = std::chrono::milliseconds{500};
+    static constexpr Nanos kNear = std::chrono::microseconds{1}, kRetryFirst = std::chrono::milliseconds{10}, kRetryMax = std::chrono::milliseconds{500};
     // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
     static constexpr Nanos kGrace = std::chrono::seconds{1};
-    static constexpr unsigned kHoldCount = 31;                // with the one that ends it: one batch
+    static constexpr unsigned kHoldCount = 31, kPollsPerClock = 64;   // with the one that ends it: one batch
     static constexpr std::size_t kHoldBytes = 64u << 10;
     std::atomic<std::uint32_t> turns_{0};                     // next_turn(), and each poll(); of two at a time one may be lost
     std::atomic<bool> any_held_{false};
@@ -338,7 +338,6 @@ private:
     Session* held_ LINNET_GUARDED_BY(held_lock_) = nullptr;   // linked by next_held_
 
     // ---- token holder ----
-    static constexpr unsigned kPollsPerClock = 64;
     unsigned polls_since_clock_{0};
     TimePoint last_now_;              // at the last look at the clock
     Session *ack_now_{nullptr}, *delayed_{nullptr};

@@ -9,7 +9,6 @@
 namespace linnet::session {
 
 namespace {
-constexpr Nanos kRetryFirst = std::chrono::milliseconds{10};
 // A link that lived shorter and brought nothing counts as a failed attempt: a peer that accepts and dies must not be called in a tight loop.
 constexpr Nanos kShortLife = std::chrono::milliseconds{100};
 // For the other transports, once one said that nobody listens where the peer's process did: a firewall may say that too, so they are asked.
@@ -28,7 +27,7 @@ void SessionLayer::retry_by(TimePoint at) noexcept
 void SessionLayer::lost_for_memory(Session& s) noexcept
 {
     s.starved_ = true;
-    retry_by(TimePoint::min());
+    retry_by(TimePoint{});
 }
 
 void SessionLayer::retry_later(LinkState& link, TimePoint at) noexcept
@@ -43,7 +42,6 @@ std::uint32_t SessionLayer::bit_of(const Port& port) const noexcept
     const auto at = std::find_if(ports_.begin(), ports_.end(), [&port](const auto& p) { return p.get() == &port; });
     return 1u << (at - ports_.begin());
 }
-
 
 bool SessionLayer::is_good(const Session& s, const LinkState& link) const noexcept
 {
@@ -146,7 +144,7 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
         std::size_t other = link.first_port + 1;
         if (!up && !dead_for_sure && !link.rejected && role == LinkRole::kLane && port_for(s.contact_, other) != nullptr) {
             if (nobody) {
-                link.refused = text;
+                keep_text(link.refused, text);
                 link.give_up_at = std::min(link.give_up_at, now + kLastChance);
             }
             LINNET_LOG(log_, kInfo, "%.*s; trying another transport", static_cast<int>(text.size()), text.data());
@@ -163,7 +161,7 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             if (elsewhere) {
                 LINNET_LOG(log_, kInfo, "%.*s; bulk data goes with the messages", static_cast<int>(text.size()), text.data());
             }
-            link.last_failure = text;
+            keep_text(link.last_failure, text);
             retry_later(link, now + pause);
             return;
         }
@@ -172,12 +170,31 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             text = reject_text(link.reason);
         } else {
             why = (nobody || !link.refused.empty()) && s.was_up_ ? Status::kPeerDown : Status::kUnreachable;
-            refused = link.refused;
+            keep_text(refused, link.refused);
             text = refused.empty() ? text : refused;
         }
     }
     give_up(s, why, text);
 }
+
+namespace {
+// Why nothing more is tried.
+std::string end_of_attempts(const LinkState& link) noexcept
+{
+    constexpr const char* kTimeout = "no connection came up within connect_timeout";
+    std::string text;
+    if (link.nobody || !link.refused.empty()) {
+        keep_text(text, link.nobody ? "no such process is on this host any more" : std::string_view{link.refused});
+        return text;
+    }
+    try {
+        text = kTimeout + (link.last_failure.empty() ? "" : "; the last attempt: " + link.last_failure);
+    } catch (const std::bad_alloc&) {
+        keep_text(text, kTimeout);
+    }
+    return text;
+}
+}   // namespace
 
 // Timers of one link. Returns when to look again.
 TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, unsigned& events) noexcept
@@ -223,9 +240,7 @@ TimePoint SessionLayer::check_link(Session& s, LinkRole role, TimePoint now, uns
         if (over) {
             nobody = link.nobody || !link.refused.empty();
             was_up = s.was_up_;
-            text = link.nobody ? "no such process is on this host any more"
-                   : nobody    ? link.refused
-                               : "no connection came up within connect_timeout" + (link.last_failure.empty() ? "" : "; the last attempt: " + link.last_failure);
+            text = end_of_attempts(link);
         }
         if (link.phase == LinkState::Phase::kWaiting) {
             next = link.retry_at;
@@ -254,13 +269,14 @@ unsigned SessionLayer::retry_links(TimePoint now) noexcept
     TimePoint next = TimePoint::max();
     for (std::uint32_t i = 0; i < peers(); ++i) {
         Session& s = *find(PeerId{i});
-        const auto starved = [&s] {
+        bool starved = false;
+        {
             MutexLock guard{s.lock};
-            return std::exchange(s.starved_, false);
-        };
-        if (starved()) {
-            give_up(s, Status::kNoMemory, "no memory to answer it");
+            starved = std::exchange(s.starved_, false);
+        }
+        if (starved) {
             ++events;
+            give_up(s, Status::kNoMemory, "no memory to answer it");
         }
         next = std::min({next, check_link(s, LinkRole::kLane, now, events), check_link(s, LinkRole::kBulk, now, events),
                          check_move(s, LinkRole::kLane, now), check_move(s, LinkRole::kBulk, now)});

@@ -150,24 +150,27 @@ Result<LinkId> LoopbackTransport::connect(PeerId peer, LinkRole role, const wire
 
 void LoopbackTransport::drop(LinkId id) noexcept
 {
-    // One at a time: a copy of all would need memory, and the want of it may be why the link is dropped.
     PeerId peer{};
-    Item item;
-    const auto take = [&] {
+    {
         MutexLock lock{lock_};
         Link* const link = find(id);
         if (link == nullptr) {
-            return false;
-        }
-        const auto at = std::find_if(queue_.begin(), queue_.end(), [id](const Item& i) { return i.link == id; });
-        if (at == queue_.end()) {
-            links_.erase(links_.begin() + (link - links_.data()));
-            return false;
+            return;
         }
         peer = link->peer;
-        item = *at;
-        queue_.erase(at);
-        return true;
+        links_.erase(links_.begin() + (link - links_.data()));
+    }
+    // One at a time: a copy of all would need memory, and the want of it may be why the link is dropped.
+    Item item;
+    const auto take = [&] {
+        MutexLock lock{lock_};
+        const auto at = std::find_if(queue_.begin(), queue_.end(), [id](const Item& i) { return i.link == id; });
+        const bool found = at != queue_.end();
+        if (found) {
+            item = *at;
+            queue_.erase(at);
+        }
+        return found;
     };
     while (take()) {
         if (item.kind == ItemKind::kBulk) {
