@@ -90,12 +90,18 @@ void SessionLayer::open_link(Session& s, LinkRole role) noexcept
             return;
         }
         link.nobody = !bulk && id.status() == Status::kUnreachable;
+        if (id.status() == Status::kAgain && now < link.give_up_at - config_.connect_timeout * 2 / 3) {   // which leaves time to try another transport
+            keep_text(link.last_failure, "too many connections to it were waiting");
+            link.first_port = at;
+            retry_later(link, now + kRetryFirst);
+            return;
+        }
         if (bulk) {
             break;
         }
     }
     // No resources, which the transport said in the log, or no transport that reaches a peer who reached us: until connect_timeout. Or nobody is there.
-    link.last_failure = "no transport has a way to it now; see the settings transports, net_include and net_exclude";
+    keep_text(link.last_failure, "no transport has a way to it now; see the settings transports, net_include and net_exclude");
     ++link.failures;
     link.first_port = 0;
     retry_later(link, link.nobody ? now : now + kRetryMax);

@@ -59,6 +59,10 @@ Result<LinkId> SimTransport::connect(PeerId peer, LinkRole role, const wire::End
         return Status::kClosed;
     }
     const SimFaults& f = net_.faults;
+    if (f.queue_full != 0) {
+        --net_.faults.queue_full;
+        return Status::kAgain;
+    }
     if (net_.chance(f.no_resource)) {
         return Status::kNoDescriptors;
     }

@@ -35,6 +35,7 @@ struct SimFaults {
     double unreachable{0};
     double timed_out{0};
     bool tells_close{false};                           // an end that a peer made is told from a break of the network
+    unsigned queue_full{0};                            // so many of the next connect() find too many waiting
     double hang{0};                                    // the hello is swallowed; nothing ever comes
     // Probability, per hello, that it or an earlier one comes to the same process once more, sooner or later, as from an opener of its own, perhaps with an
     // earlier confirm behind it. Who repeats them hears no answer. The first 16 of a net.

@@ -415,6 +415,28 @@ TEST_F(PathsTest, BulkLinkThatAloneFallsSilentGoesToTheLane)
     EXPECT_EQ(world.net.links_up(LinkRole::kLane), 1u);
 }
 
+TEST(QueueOfConnections, ThatIsFullForAMomentIsNoReasonToGoElsewhere)
+{
+    TwoNetworks n{testing::test_seed(1), false};
+    n.world.net.faults.queue_full = 3;
+    n.a->send(*n.to_b, 100);
+    ASSERT_TRUE(n.drained());
+    EXPECT_FALSE(n.lane_on_second());
+    EXPECT_EQ(n.world.net.faults.queue_full, 0u);
+    EXPECT_EQ(n.world.complaints(), "");
+}
+
+TEST(QueueOfConnections, ThatStaysFullLeavesTimeForAnotherTransport)
+{
+    TwoNetworks n{testing::test_seed(1), false};
+    n.world.net.faults.queue_full = UINT32_MAX;
+    n.a->send(*n.to_b, 100);
+    ASSERT_TRUE(n.run_until([&] { return n.a->outstanding() == 0; }, 1'000'000));
+    EXPECT_TRUE(n.lane_on_second());
+    EXPECT_EQ(n.to_a->downs + n.to_b->downs, 0);
+    EXPECT_EQ(n.world.complaints(), "");
+}
+
 // What answers for it may be a firewall.
 TEST(Refusals, SayNothingWhereNoLinkEverWasWhileAnotherTransportCarriesOne)
 {
