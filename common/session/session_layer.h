@@ -118,10 +118,11 @@ public:
     // The same, but it may wait for others, to go out with them in one batch: at the next send() or poll(). True: it is the first one since the last poll(),
     // and somebody must see to it that there is one; or call send_held().
     [[nodiscard]] bool hold(Session& s, TxMessage& m) noexcept LINNET_REQUIRES(s.lock);
-    // May hold() be called? Not for the first message to a peer in a turn, which goes out at once; not on a lane that is not ready; what is held is bounded.
+    // May hold() be called? Not for the first message to a peer in a turn, nor on a lane that is not ready, or whose packets go at once: that saves nothing.
     [[nodiscard]] bool may_hold(const Session& s, std::size_t bytes) const noexcept LINNET_REQUIRES(s.lock)
     {
-        return lane_ready(s) && s.sent_in_turn_ == turns_.load(std::memory_order_relaxed) && s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
+        const bool bounded = s.held_count_ < kHoldCount && s.held_bytes_ + bytes <= kHoldBytes;
+        return lane_ready(s) && !s.at_once_ && s.sent_in_turn_ == turns_.load(std::memory_order_relaxed) && bounded;
     }
     void send_held(Session& s) noexcept LINNET_REQUIRES(s.lock) { pump(s); }
     // Any thread. What is sent next answers what came, or is a step of an exchange whose other half the host has just asked for.
