@@ -121,7 +121,8 @@ void ProgressEngine::event_thread_armed() noexcept
     const std::uint32_t polled = polled_kicks_;
     const bool quiet = events == 0 && prepare_sources(EventSource::Sleeper::kEventThread);
     const TimePoint now = clock_.now();
-    const TimePoint wakes_at = std::min(next_timer(), now + event_thread_patience());
+    const TimePoint looks_in_at = now + event_thread_patience();
+    const TimePoint wakes_at = std::min(next_timer(), looks_in_at);
     event_sleep_.sleeps_until(wakes_at);
     let_go();
     // After letting go, since kick() leaves it to the holder of the token, which we were.
@@ -132,6 +133,9 @@ void ProgressEngine::event_thread_armed() noexcept
         event_sleep_.open();
     }
     called_by_arrival_ = event_thread_sleep(std::max(wakes_at - now, Nanos::zero())) != GatedSleep::Woken::kByTimer;
+    if (!called_by_arrival_ && clock_.now() >= looks_in_at) {   // else a source's timer ended it
+        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns);
+    }
 }
 
 GatedSleep::Woken ProgressEngine::event_thread_sleep(Nanos time) noexcept
@@ -139,11 +143,7 @@ GatedSleep::Woken ProgressEngine::event_thread_sleep(Nanos time) noexcept
     event_thread_sleeps();
     const GatedSleep::Woken woken = event_sleep_.sleep(time);
     event_thread_woke();
-    Counters& counters = stats_.block(StatsRole::kEventThread);
-    counters.add(Counter::kEventThreadWakeups);
-    if (woken == GatedSleep::Woken::kByTimer) {
-        counters.add(Counter::kEventThreadLookIns);
-    }
+    stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadWakeups);
     return woken;
 }
 
@@ -159,7 +159,8 @@ void ProgressEngine::event_thread_parked() noexcept
     const bool contended = crowd_.contended();
     const Nanos hold_time = watch_length_.next(contended ? config_.hold_time * kHoldFactorWhenContended : config_.hold_time, contended);
     const Nanos patience = watching ? std::min(hold_time, event_thread_patience()) : event_thread_patience();
-    event_sleep_.sleeps_until(clock_.now() + patience);
+    const TimePoint wakes_at = clock_.now() + patience;
+    event_sleep_.sleeps_until(wakes_at);
     event_sleep_.close();   // before we look whether somebody has opened it meanwhile
     set_event_state(EventThreadState::kParked);
     if (stopping_.load(std::memory_order_seq_cst) || arm_request_.load(std::memory_order_seq_cst) ||
@@ -176,6 +177,7 @@ void ProgressEngine::event_thread_parked() noexcept
     }
     if (const TimePoint now = clock_.now(); !watching || now >= looks_in_at_) {   // a host on our descriptor waits for it no longer than without rows of sends
         looks_in_at_ = now + event_thread_patience();
+        stats_.block(StatsRole::kEventThread).add(Counter::kEventThreadLookIns, now >= wakes_at ? 1 : 0);
         event_thread_look_in();
     }
 }

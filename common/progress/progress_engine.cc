@@ -522,7 +522,7 @@ void ProgressEngine::arm() noexcept
                 const bool quiet = prepare_sources(EventSource::Sleeper::kEventThread);
                 if (!quiet) {   // there is work: it looks at all sources itself before it sleeps again
                     let_go();
-                    wake_event_thread();
+                    stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms, wake_event_thread() ? 1 : 0);
                     if (event_thread_state() == EventThreadState::kArmed) {
                         event_sleep_.ring();
                     }
@@ -552,8 +552,8 @@ void ProgressEngine::tell_event_thread(std::uint32_t polled, bool prepared) noex
 {
     const bool sent_for = arm_request_.load(std::memory_order_seq_cst);
     const bool kicked = kicks_.load(std::memory_order_seq_cst) != polled;
-    if (sent_for) {
-        wake_event_thread();
+    if (sent_for && wake_event_thread()) {
+        stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
     }
     if ((kicked || (sent_for && !prepared)) && event_thread_state() == EventThreadState::kArmed) {
         event_sleep_.ring();
@@ -561,13 +561,14 @@ void ProgressEngine::tell_event_thread(std::uint32_t polled, bool prepared) noex
 }
 
 // Out of a parked sleep, if it is in one.
-void ProgressEngine::wake_event_thread() noexcept
+bool ProgressEngine::wake_event_thread() noexcept
 {
     auto parked = static_cast<std::uint32_t>(EventThreadState::kParked);
-    if (event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kAwake), std::memory_order_seq_cst)) {
-        stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms);
+    const bool was = event_state_.compare_exchange_strong(parked, static_cast<std::uint32_t>(EventThreadState::kAwake), std::memory_order_seq_cst);
+    if (was) {
         event_sleep_.ring();
     }
+    return was;
 }
 
 // ---- packets held back ----

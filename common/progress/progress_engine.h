@@ -194,7 +194,7 @@ private:
     void wake_ready() noexcept;
     void arm() noexcept LINNET_EXCLUDES(token_);
     void leave_work() noexcept LINNET_EXCLUDES(token_);
-    void wake_event_thread() noexcept;
+    bool wake_event_thread() noexcept;   // true: it was parked
     void tell_event_thread(std::uint32_t polled, bool prepared) noexcept;
     // `waits_since`: the caller has nothing else to do, and may linger; 0: it has.
     unsigned pass(unsigned budget, StatsRole role, Ticks waits_since = 0) noexcept LINNET_REQUIRES(token_);

@@ -34,7 +34,7 @@ bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexce
         std::array<EpollEvent, kEventsPerSleep> events;
         const unsigned n = host_set_.wait(events, time);
         take_rings(events, n);
-        woken = n != 0;
+        woken = n != 0 || due == TimePoint::max() || clock_.now() < due;   // by a signal, too
         Counters& counters = stats_.block(StatsRole::kPoller);
         counters.add(Counter::kAppSleeps);
         if (!woken) {

@@ -5,9 +5,12 @@
 // Times are only ever bounded from above, generously, except where sleeping too little is the failure.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include "sys/cpu_set.h"
@@ -65,6 +68,42 @@ TEST_F(ProgressEngineTest, BlockedHostUsesLittleProcessorTime)
     EXPECT_GE(count(Counter::kAppSleepsEmpty), 200u);
     RecordProperty("permille", static_cast<int>(share * 1000));
     engine.work_closed();
+}
+
+// ---- counters ----
+
+TEST_F(ProgressEngineTest, OnlyCallersThatLeaveArmTheEventThread)
+{
+    ProgressEngine& engine = make({.look_in = 100s});
+    if (!event_thread_parks()) {
+        GTEST_SKIP() << "the event thread found no time to park";
+    }
+    const std::uint64_t arms = count(Counter::kEventThreadArms), wakeups = count(Counter::kEventThreadWakeups);
+    engine.peers_changed(1);
+    ASSERT_TRUE(soon([&] { return count(Counter::kEventThreadWakeups) != wakeups; }));
+    static_cast<void>(engine.held());
+    std::this_thread::sleep_for(5ms);
+    EXPECT_EQ(count(Counter::kEventThreadArms), arms);
+}
+
+TEST_F(ProgressEngineTest, SleepThatASignalEndsIsNoEmptyOne)
+{
+    struct sigaction action{}, before{};
+    action.sa_handler = [](int) {};
+    ASSERT_EQ(::sigaction(SIGUSR2, &action, &before), 0);
+    ProgressEngine& engine = make({.policy = ProgressPolicy::kBlock, .event_thread = false});
+    std::atomic<bool> over{false}, asleep{false};
+    const auto ready = [&over]() noexcept { return over.load(); };
+    std::thread waiter{[&] {
+        asleep = true;
+        EXPECT_EQ(engine.wait(ReadyRef::to(ready), monotonic_now() + 60s), Status::kOk);
+    }};
+    EXPECT_TRUE(soon([&] { return asleep && (::pthread_kill(waiter.native_handle(), SIGUSR2), count(Counter::kAppSleeps) >= 10); }));
+    over = true;
+    engine.completed();
+    waiter.join();
+    EXPECT_EQ(count(Counter::kAppSleepsEmpty), 0u) << "of " << count(Counter::kAppSleeps);
+    ASSERT_EQ(::sigaction(SIGUSR2, &before, nullptr), 0);
 }
 
 TEST_F(ProgressEngineTest, WithoutOpenWorkTheHostNeverSleeps)

@@ -448,15 +448,16 @@ TEST_F(ProgressEngineTest, RowOfItsOwnIsWorthFewLooks)
     std::uint64_t fewest = 1000;   // of ten rows: this thread may lose its core in one
     for (int row = 0; row < 10; ++row) {
         const std::uint64_t polls = count(Counter::kEventThreadPolls);
-        const std::uint64_t looks = count(Counter::kEventThreadLookIns);
+        const std::uint64_t wakeups = count(Counter::kEventThreadWakeups) + 1;   // the one by held() is no look
         engine.take_token();
         EXPECT_FALSE(engine.held());
         engine.release_token();
         ASSERT_TRUE(soon([&] { return count(Counter::kEventThreadPolls) != polls; }));
         std::this_thread::sleep_for(30ms);   // 300 times hold_time
-        fewest = std::min(fewest, count(Counter::kEventThreadLookIns) - looks);
+        fewest = std::min(fewest, count(Counter::kEventThreadWakeups) - wakeups);
     }
     EXPECT_LE(fewest, 4u);
+    EXPECT_LE(count(Counter::kEventThreadLookIns), 1u) << "a look for held packets is no look-in, but the first, which is due";
 }
 
 TEST_F(ProgressEngineTest, NothingIsHeldWhileSomebodyPollsOrWithoutAnEventThread)
