@@ -59,10 +59,13 @@ bool send_short(linnet_context_t* ctx, const linnet_send_t& send) noexcept
 {
     constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
     const linnet_data_t& d = send.data;
-    if (ctx == nullptr || d.length > proto::kShortMax || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !ctx->core->alive()) {
+    if (ctx == nullptr || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !ctx->core->alive()) {
         return false;
     }
     core::Context& c = *ctx->core;
+    if (d.length > c.proto().short_max()) {
+        return false;
+    }
     proto::Peer* const p = c.peer(PeerId{send.peer});
     const proto::Envelope envelope{send.space, (send.flags & LINNET_SEND_IMMEDIATE) != 0, alone(send.match_bits), alone(send.immediate)};
     if (p == nullptr || !c.proto().send_short(*p, envelope, {static_cast<const std::byte*>(d.base), static_cast<std::size_t>(d.length)})) {

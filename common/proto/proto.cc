@@ -14,7 +14,13 @@ namespace linnet::proto {
 constinit thread_local Proto::Collector* Proto::collected_by_ = nullptr;
 
 Proto::Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept
-    : config_{config}, engine_{engine}, log_{log}, counters_{counters}, shared_counters_{shared_counters}, spaces_{config.wild_mask, config.seed}
+    : config_{config},
+      short_max_{std::min(kShortMax, config.eager_limit)},
+      engine_{engine},
+      log_{log},
+      counters_{counters},
+      shared_counters_{shared_counters},
+      spaces_{config.wild_mask, config.seed}
 {
 }
 

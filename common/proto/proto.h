@@ -98,7 +98,9 @@ public:
     // ---- any thread ----
     // kOk: complete; kInProgress: the completion list will get it; else nothing happened. r.storage, done, done_arg, data are set by the caller.
     Status send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept;
-    // A message of at most kShortMax bytes to a peer so near that it can go at once, and is complete then: true. False: nothing happened; use send().
+    // The longest that send_short() takes.
+    [[nodiscard]] std::size_t short_max() const noexcept { return short_max_; }
+    // A message of at most short_max() bytes to a peer so near that it can go at once, and is complete then: true. False: nothing happened; use send().
     [[nodiscard]] bool send_short(Peer& peer, const Envelope& envelope, std::span<const std::byte> payload) noexcept;
     Status send_active(Peer& peer, const ActiveArgs& args, SendRequest& r) noexcept;
     // kOk, kTruncated or another failure: r.result is valid, complete; kInProgress. `spec_peer` is null for any source.
@@ -108,7 +110,7 @@ public:
     Status recv_claimed(Unexpected& message, RecvRequest& r) noexcept;
     Status cancel(Request& r) noexcept;
     void close_space(std::uint32_t space) noexcept;
-    // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
+    // `fn` runs among the completions when there is SpaceNews, until unwatch(). kInvalid: it was watched before, by others or still.
     Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
     void unwatch(std::uint32_t space) noexcept;
     // kInProgress; kNoResource: too many are open, or no credit for the immediate: come again; kAgain: the fence; else the peer is lost. Refused by the peer:
@@ -324,6 +326,7 @@ private:
     static Peer& peer_of(session::Session& s) noexcept { return static_cast<Peer&>(s); }
 
     const Config config_;
+    const std::size_t short_max_;
     ProgressEngine& engine_;
     Log& log_;
     Counters& counters_;          // token holder writes

@@ -96,6 +96,58 @@ TEST(WaistCounters, NoStepOfAnExchangeIsHeldBack)
     EXPECT_GT(a.counter("held_back"), 0u);
 }
 
+// Where a packet is one store into memory that the other side looks at, nothing is saved by sending several at a time.
+TEST(WaistCounters, NothingIsHeldBackOverSharedMemory)
+{
+    Endpoint a{{{"transports", "shm"}}};
+    Endpoint b{{{"transports", "shm"}}};
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    constexpr std::size_t kRow = 4;
+    const auto out = pattern(6000);
+    const std::array<iovec, 2> parts{{{const_cast<unsigned char*>(out.data()), 3000}, {const_cast<unsigned char*>(out.data()) + 3000, 3000}}};
+    linnet_data_t strided{};
+    strided.length = 6000;
+    strided.iov = parts.data();
+    strided.iov_count = parts.size();
+    std::array<std::vector<unsigned char>, kRow> in;
+    in.fill(std::vector<unsigned char>(6000));
+    for (int round = 0; round < 300; ++round) {
+        std::array<Op, kRow> sends;
+        std::array<Op, kRow> recvs;
+        for (std::size_t i = 0; i < kRow; ++i) {
+            ASSERT_GE(b.recv(recvs[i], to_a, i, contiguous(in[i].data(), 6000)), 0);
+        }
+        for (std::size_t i = 0; i < kRow; ++i) {
+            const bool whole = i % 2 == 0;
+            ASSERT_GE(a.send(sends[i], to_b, i, whole ? contiguous(out.data(), 6000) : strided, whole ? LINNET_SEND_COPY : 0), 0);
+        }
+        ASSERT_TRUE(drive({&a, &b}, [&] { return complete(sends) && complete(recvs); }));
+        EXPECT_EQ(in[kRow - 1], out);
+    }
+    EXPECT_EQ(a.counter("held_back"), 0u);
+}
+
+TEST(WaistCounters, EagerLimitBoundsShortMessagesOverSharedMemoryToo)
+{
+    Endpoint a{{{"transports", "shm"}, {"eager_limit", "1k"}}};
+    Endpoint b{{{"transports", "shm"}, {"eager_limit", "1k"}}};
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    const auto out = pattern(4096);
+    std::vector<unsigned char> in(4096);
+    std::uint64_t announced = 0;
+    for (const std::size_t size : {0u, 8u, 1024u, 1025u, 4096u}) {
+        Op send;
+        Op recv;
+        ASSERT_GE(b.recv(recv, to_a, 1, contiguous(in.data(), size)), 0);
+        ASSERT_GE(a.send(send, to_b, 1, contiguous(out.data(), size)), 0);
+        ASSERT_TRUE(drive({&a, &b}, [&] { return send.complete() && recv.complete(); })) << size;
+        announced += size > 1024 ? 1 : 0;
+        EXPECT_EQ(a.counter("rndv_sent"), announced) << size;
+    }
+}
+
 TEST(WaistCounters, ProgressForWhatIsHeldBackIsNoneWithoutIt)
 {
     Endpoint a;
