@@ -146,6 +146,14 @@ int Av::attach(Endpoint& endpoint)
     return FI_SUCCESS;
 }
 
+void Av::unteach(Endpoint& endpoint) noexcept
+{
+    const std::lock_guard guard{lock_};
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        endpoint.forget_peer(i);
+    }
+}
+
 void Av::detach(Endpoint& endpoint) noexcept
 {
     const std::lock_guard guard{lock_};

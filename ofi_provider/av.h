@@ -26,6 +26,8 @@ public:
 
     // An enabled endpoint knows all addresses of its vector, those of later too.
     int attach(Endpoint& endpoint);
+    // It forgets what attach() told it, and may be told again.
+    void unteach(Endpoint& endpoint) noexcept;
     void detach(Endpoint& endpoint) noexcept;
     // Endpoints that are bound to it keep it from being closed.
     std::atomic<unsigned> users{0};

@@ -417,6 +417,7 @@ int Endpoint::enable()
         return error;
     }
     if (const int error = guarded([this] { return join(); }); error != FI_SUCCESS) {   // the application may try again
+        av_->unteach(*this);
         leave();
         return error;
     }

@@ -210,6 +210,7 @@ private:
     ssize_t receive_claimed(const RecvCall& call) noexcept;
     void report_peek(const RecvCall& call, linnet_status_t status, const linnet_result_t& result) noexcept;
     void drop(linnet_message_t* message) noexcept;
+    void drop(linnet_message_t* message, RecvOperation& storage) noexcept;
 
     [[nodiscard]] fi_addr_t address_of(linnet_peer_t peer) const noexcept
     {

@@ -10,10 +10,14 @@ namespace linnet::ofi {
 // A message that nobody wants, out of matching already.
 void Endpoint::drop(linnet_message_t* message) noexcept
 {
-    RecvOperation* const op = new_receive();
-    if (op == nullptr) {
-        return;   // it stays until the context closes
+    if (RecvOperation* const op = new_receive(); op != nullptr) {   // else it stays until the context closes
+        drop(message, *op);
     }
+}
+
+void Endpoint::drop(linnet_message_t* message, RecvOperation& storage) noexcept
+{
+    RecvOperation* const op = &storage;
     op->endpoint = this;
     linnet_recv_t r{};
     r.done = [](linnet_request_t*, void* arg) noexcept {
@@ -64,9 +68,15 @@ ssize_t Endpoint::peek(const RecvCall& call, linnet_peer_t peer) noexcept
     linnet_message_t* message = nullptr;
     linnet_status_t status = LINNET_OK;
     if ((call.flags & FI_DISCARD) != 0) {
+        RecvOperation* const op = new_receive();   // before a message is claimed, which cannot be given back
+        if (op == nullptr) {
+            return -FI_EAGAIN;
+        }
         status = linnet_probe_claim(source_.context(), &match, &message, &result);
         if (status == LINNET_OK) {
-            drop(message);
+            drop(message, *op);
+        } else {
+            give_back(*op);
         }
     } else if (const int error = guarded([&] { return claim(call.context, match, status, result); }); error != FI_SUCCESS) {
         return error;

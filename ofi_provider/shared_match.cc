@@ -29,7 +29,7 @@ void SharedRx::on_news(void* arg, std::uint32_t space, std::uint32_t news) noexc
     }
 }
 
-// All that has come to the endpoint is claimed, oldest first. Without memory for more it stays where it is until there is news again.
+// All that has come to the endpoint is claimed, oldest first. Without memory for more it stays where it is until there is news again, or a receive is posted.
 void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
 {
     Queue& q = queue_of(kind);
@@ -37,6 +37,10 @@ void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
     for (;;) {
         std::list<Arrival> one;
         if (guarded([&] { one.emplace_back(); return FI_SUCCESS; }) != FI_SUCCESS) {
+            one.splice(one.begin(), spare_);   // enough for one that need not wait
+        }
+        if (one.empty()) {
+            q.starved = true;
             LINNET_FI_WARN(FI_LOG_EP_DATA, "no memory for a message to a shared receive context\n");
             return;
         }
@@ -50,6 +54,9 @@ void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
             q.waiting.splice(q.waiting.end(), one);
         } else {
             static_cast<void>(start(q, *op, a));
+            if (spare_.empty()) {
+                spare_.splice(spare_.begin(), one);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "shared_rx.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "av.h"
 #include "cq.h"
@@ -110,6 +111,9 @@ int SharedRx::attach(Endpoint& e, const Av& av)
         LINNET_FI_INFO(FI_LOG_EP_CTRL, "endpoint: the endpoints of a shared receive context must have the same address vector\n");
         return -FI_EINVAL;
     }
+    if (spare_.empty()) {
+        spare_.emplace_back();
+    }
     endpoints_.push_back(&e);
     av_ = &av;
     for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {
@@ -183,6 +187,11 @@ ssize_t SharedRx::post(const RecvCall& call, bool directed)
         return -FI_EAGAIN;
     }
     Queue& q = queue_of(call.kind);
+    if (std::exchange(q.starved, false)) {
+        for (Endpoint* e : endpoints_) {
+            collect(*e, call.kind);
+        }
+    }
     link(q.posted, *op);
     op->queued = true;
     if (match(q, op) && directed && !op->busy) {
@@ -247,14 +256,18 @@ ssize_t SharedRx::peek(const RecvCall& call, bool directed)
         return FI_SUCCESS;
     }
     const Arrival found = *at;
+    RecvOperation* const gone = (call.flags & FI_DISCARD) != 0 ? found.endpoint->new_receive() : nullptr;
+    if ((call.flags & FI_DISCARD) != 0 && gone == nullptr) {   // it stays
+        return -FI_EAGAIN;
+    }
     if ((call.flags & FI_CLAIM) != 0 && !claims_.try_emplace(call.context, found).second) {   // a context names one message at a time
         return -FI_EINVAL;
     }
     if ((call.flags & (FI_CLAIM | FI_DISCARD)) != 0) {
         waiting.erase(at);
     }
-    if ((call.flags & FI_DISCARD) != 0) {
-        drop(found);
+    if (gone != nullptr) {
+        found.endpoint->drop(found.message, *gone);
     }
     found.endpoint->report_peek(call, LINNET_OK, found.result);
     return FI_SUCCESS;

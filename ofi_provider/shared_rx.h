@@ -53,6 +53,7 @@ private:
     struct Queue {
         RecvOperation* posted{nullptr};   // the oldest of a ring; multi-receive buffers stay while they take a message
         unsigned busy{0};                 // of these, buffers that are taking one
+        bool starved{false};              // messages stay with their endpoints, for want of memory
         std::list<Arrival> waiting;       // messages that none of the receives accepts, but buffers that are busy; oldest first
     };
 
@@ -99,6 +100,7 @@ private:
     std::array<Queue, 2> queues_;
     RecvOperation* running_{nullptr};          // ring of those that have left their queue with a message
     std::unordered_map<void*, Arrival> claims_;   // by context
+    std::list<Arrival> spare_;                 // one, for a message that comes when there is no memory
     OperationPool<RecvOperation> receives_;
 };
 
