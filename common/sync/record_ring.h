@@ -18,8 +18,8 @@
 //   Sleep. (W) is also sequentially consistent, as are (P) Control::polled and the words of a BellPage: the writer stores its record and then reads these,
 //       the reader stores these and then looks for a record, so one of the two sees the other.
 //   Room. (F) and (N) Control::wants_room likewise: the writer sets wants_room and then reads freed, the reader stores freed and then reads wants_room.
-//   Zeroed slots. A word of zero has sequence 0, which no reader waits for but at position 2^32 - 1. The slot of that is written a lap before, so zeros in it do
-//       no harm then, unless it was written already when the slots are zeroed: empty() says no from there on until that lap is over.
+//   Zeroed slots. A word of zero has sequence 0, which no reader waits for but at position 2^32 - 1. Its slot is written a lap before, and then holds no zero,
+//       unless that is over when the slots are zeroed: empty() says no from there on until the lap is over.
 //   No deadlock: publish_if_due() publishes when a quarter of the slots or bytes was read since the last time, and a writer is refused only while it sees more
 //       than three quarters in use, all of which the reader will still read.
 #pragma once

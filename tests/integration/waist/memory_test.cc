@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
 // Memory that is not there: whichever allocation of an exchange fails, its operations end, and what is told to have arrived has.
+#include <algorithm>
+#include <array>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@ struct Exchange {
     std::size_t bytes;
     bool posted_first;
     std::uint32_t flags;
+    bool strided{false};   // where it is sent from
 };
 
 void PrintTo(const Exchange& e, std::ostream* to) { *to << e.transports << ' ' << e.bytes; }
@@ -23,7 +26,7 @@ void PrintTo(const Exchange& e, std::ostream* to) { *to << e.transports << ' ' <
 std::string name_of(const ::testing::TestParamInfo<Exchange>& p)
 {
     return std::string{p.param.transports} + '_' + std::to_string(p.param.bytes) + (p.param.posted_first ? "_expected" : "_unexpected") +
-           ((p.param.flags & LINNET_SEND_SYNC) != 0 ? "_synchronous" : "");
+           ((p.param.flags & LINNET_SEND_SYNC) != 0 ? "_synchronous" : "") + (p.param.strided ? "_strided" : "");
 }
 
 // Without an event thread: what fails, fails in the thread of the test.
@@ -91,7 +94,8 @@ protected:
         EXPECT_EQ(exchange(a, b, kNever), LINNET_OK);   // they are connected
         left_ = number;
         const linnet_status_t s = exchange(a, b, number);
-        EXPECT_TRUE(s == LINNET_OK || s == LINNET_ERR_NO_MEMORY || s == LINNET_ERR_PEER_DOWN || s == LINNET_ERR_UNREACHABLE) << linnet_status_text(s);
+        constexpr std::array kEnds{LINNET_OK, LINNET_ERR_NO_MEMORY, LINNET_ERR_PEER_DOWN, LINNET_ERR_UNREACHABLE, LINNET_ERR_REFUSED};
+        EXPECT_NE(std::find(kEnds.begin(), kEnds.end(), s), kEnds.end()) << linnet_status_text(s);
         return left_ == kNever;
     }
 
@@ -116,6 +120,14 @@ linnet_status_t Memory::exchange(OneSide& from, OneSide& at, std::size_t number)
     const Exchange& e = GetParam();
     const std::vector<unsigned char> out = pattern(e.bytes, 3);
     std::vector<unsigned char> in(e.bytes);
+    const std::array<iovec, 2> halves{{{const_cast<unsigned char*>(out.data()), e.bytes / 2},
+                                       {const_cast<unsigned char*>(out.data()) + e.bytes / 2, e.bytes - e.bytes / 2}}};
+    linnet_data_t data = contiguous(out.data(), out.size());
+    if (e.strided) {
+        data.base = nullptr;
+        data.iov = halves.data();
+        data.iov_count = halves.size();
+    }
     Op send;
     Op recv;
     const auto posts = [&] { return starved([&] { return at.recv(recv, contiguous(in.data(), in.size())); }); };
@@ -127,7 +139,7 @@ linnet_status_t Memory::exchange(OneSide& from, OneSide& at, std::size_t number)
     if (e.posted_first && posts() == LINNET_ERR_NO_MEMORY) {   // nothing was posted
         posts();
     }
-    if (starved([&] { return from.send(send, contiguous(out.data(), out.size()), e.flags); }) < 0) {
+    if (starved([&] { return from.send(send, data, e.flags); }) < 0) {
         return e.posted_first ? linnet_cancel(at.context, &recv.request) : LINNET_OK;
     }
     if (!e.posted_first) {
@@ -163,7 +175,8 @@ INSTANTIATE_TEST_SUITE_P(Waist, Memory,
                          ::testing::Values(Exchange{"tcp", 100 << 10, true, 0}, Exchange{"tcp", 1 << 20, true, 0},
                                            Exchange{"tcp", 1 << 20, false, 0}, Exchange{"tcp", 8, false, LINNET_SEND_SYNC},
                                            Exchange{"tcp", 8, true, LINNET_SEND_SYNC}, Exchange{"udp", 1 << 20, true, 0},
-                                           Exchange{"shm", 1 << 20, true, 0}, Exchange{"shm", 1 << 20, false, 0}),
+                                           Exchange{"shm", 1 << 20, true, 0}, Exchange{"shm", 1 << 20, false, 0},
+                                           Exchange{"tcp", 1 << 20, true, 0, true}, Exchange{"shm", 1 << 20, true, 0, true}),
                          name_of);
 
 }   // namespace
