@@ -20,7 +20,8 @@ enum class EventThreadState : std::uint32_t {
 
 // The event thread sleeps, and shall wake up elsewhere than on one core; up, it may go anywhere again. keep(): any thread; give_back(): the event thread
 // itself. Some system calls, which may sleep shortly.
-// Proof. `had_` is written by whoever moved the state from kFree to kSetting, and read by the thread that is kept off after it saw kKept, which was
+// A mask that somebody else set meanwhile stays as it is.
+// Proof. `had_` and `kept_` are written by whoever moved the state from kFree to kSetting, and read by the thread that is kept off after it saw kKept, which was
 // stored (release) afterwards; only this thread moves it on to kFree, after it has read. So nobody writes while it reads. Should it wake up amid kSetting, it
 // stays where it is allowed until it wakes up again.
 class KeptOff {
@@ -32,15 +33,17 @@ public:
             return;
         }
         had_ = thread_affinity(thread);   // not the process's: whoever pinned this thread meant it
-        CpuSet elsewhere = had_;
-        elsewhere.remove(cpu);
-        const bool kept = !elsewhere.empty() && set_thread_affinity(elsewhere, thread);
+        kept_ = had_;
+        kept_.remove(cpu);
+        const bool kept = !kept_.empty() && set_thread_affinity(kept_, thread);
         state_.store(kept ? State::kKept : State::kFree, std::memory_order_release);
     }
     void give_back() noexcept
     {
         if (state_.load(std::memory_order_acquire) == State::kKept) {
-            static_cast<void>(set_thread_affinity(had_));
+            if (thread_affinity() == kept_) {
+                static_cast<void>(set_thread_affinity(had_));
+            }
             state_.store(State::kFree, std::memory_order_release);
         }
     }
@@ -48,7 +51,7 @@ public:
 private:
     enum class State : std::uint8_t { kFree, kSetting, kKept };
     std::atomic<State> state_{State::kFree};
-    CpuSet had_;
+    CpuSet had_, kept_;
 };
 
 }   // namespace linnet

@@ -74,6 +74,20 @@ TEST_F(KeptOffTest, ThreadThatWasPinnedStaysSo)
     EXPECT_EQ(thread_affinity(), pinned) << "and not where the process may";
 }
 
+// A program, or a tool, that gives the thread another place while it sleeps means it.
+TEST_F(KeptOffTest, MaskThatShrankMeanwhileStaysSo)
+{
+    CpuSet others = all;
+    others.remove(first);
+    kept.keep(thread_id(), first);
+    ASSERT_TRUE(set_thread_affinity(pinned));
+    kept.give_back();
+    EXPECT_EQ(thread_affinity(), pinned);
+    kept.keep(thread_id(), others.first());   // it is free for the next time
+    kept.give_back();
+    EXPECT_EQ(thread_affinity(), pinned);
+}
+
 // ---- from the start ----
 
 std::uint32_t event_thread_id()
