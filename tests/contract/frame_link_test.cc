@@ -334,6 +334,36 @@ TEST_P(FrameLink, DamagedOpeningFramesAreCountedAndOpenNothing)
 
 // ---- ending ----
 
+// Else whoever says one from a false address would have another one answered by more than it said.
+TEST_P(FrameLink, HelloThatIsShorterThanTheyAreMadeIsNotAnswered)
+{
+    net.hello_bytes = 1232;
+    Host& c = host(3);
+    const auto link = a->transport->connect(PeerId{3}, LinkRole::kLane, c.name);
+    ASSERT_TRUE(link.ok());
+    pass(milliseconds{20});
+    EXPECT_EQ(c.transport->rubbish(), net.count(kA, OpenStep::kHello));
+    EXPECT_EQ(c.sink.hellos, 0u);
+    EXPECT_TRUE(std::none_of(net.sent.begin(), net.sent.end(), [](const auto& f) { return f.from == 3; }));
+    EXPECT_TRUE(c.port->came.empty());
+}
+
+TEST_P(FrameLink, OnlyWhatPassedItsChecksSaysHowLongFramesMayBe)
+{
+    b->sink.hello_answer = Action::kReject;
+    connect();
+    pass(milliseconds{5});
+    EXPECT_TRUE(b->port->came.empty());
+    EXPECT_EQ(a->port->came, (decltype(a->port->came){{kB, 0}})) << "it was answered";
+    b->sink.hello_answer = Action::kAccept;
+    connect();
+    pass(milliseconds{5});
+    EXPECT_TRUE(both_up());
+    EXPECT_EQ(b->port->came.size(), 2u) << "hello and confirm";
+    EXPECT_EQ(a->port->came.size(), 3u) << "welcome and up";
+    EXPECT_EQ(a->port->came.back(), std::make_pair(kB, first(kB, OpenStep::kUp).bytes.size()));
+}
+
 TEST_P(FrameLink, GoodbyeThatWasLostIsTheAnswerToTheNextFrame)
 {
     const LinkId link = open();

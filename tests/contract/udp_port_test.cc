@@ -71,16 +71,21 @@ public:
         }
         return port_->send(kLaneChannel, row);
     }
-    void call(const Node& to)
+    void call(const Node& to, wire::OpenStep step = wire::OpenStep::kHello, std::uint64_t own = 1)
     {
         std::array<std::byte, 300> frame{};
         wire::FrameHead head;
         head.kind = wire::FrameKind::kOpen;
         head.bytes.set(frame.size() - sizeof head);
         std::memcpy(frame.data(), &head, sizeof head);
+        wire::OpenHead open;
+        open.step = step;
+        open.own.set(own);
+        std::memcpy(frame.data() + sizeof head, &open, sizeof open);
         port_->send_single(kLaneChannel, to.route, frame);
     }
     [[nodiscard]] std::size_t frame_bytes(const Node& to) const { return port_->frame_bytes(to.route); }
+    void came_through(const Node& from, std::size_t bytes) { port_->came_through(from.route, bytes); }
     // Of what comes next.
     std::size_t length()
     {
@@ -195,13 +200,19 @@ TEST(UdpPort, FramesThatOpenALinkAreAsLongAsThePathIsHopedToTake)
     }
     a.call(b);
     EXPECT_EQ(b.length(), 1232u) << "none was answered";
+    EXPECT_EQ(b.frame_bytes(a), hoped) << "anybody may have said it";
+    b.came_through(a, 1232);
     EXPECT_EQ(b.frame_bytes(a), 1232u);
     EXPECT_EQ(a.frame_bytes(b), hoped) << "nothing came from there";
     b.call(a);
     EXPECT_EQ(a.length(), 1232u);
+    a.came_through(b, 1232);
     EXPECT_EQ(a.frame_bytes(b), 1232u) << "the way there is taken to be like it";
     a.send(b, 1);
     EXPECT_EQ(b.length(), sizeof(wire::FrameHead)) << "only what opens a link is padded";
+    a.call(b, wire::OpenStep::kWelcome, 0);
+    EXPECT_EQ(b.length(), 300u) << "and that rejects";
+    EXPECT_EQ(a.limits().hello_bytes, 1232u) << "none is ever shorter";
 }
 
 TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)

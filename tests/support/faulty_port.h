@@ -40,6 +40,7 @@ public:
     }
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override { return real_->routes(name, out); }
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override { return real_->frame_bytes(to); }
+    void came_through(const frames::Route& from, std::size_t bytes) noexcept override { real_->came_through(from, bytes); }
     [[nodiscard]] InetAddress address(const frames::Route& peer) const noexcept override { return real_->address(peer); }
     [[nodiscard]] std::string text(const frames::Route& peer) const override { return real_->text(peer); }
     [[nodiscard]] std::string local_text(const frames::Route& peer) const override { return real_->local_text(peer); }

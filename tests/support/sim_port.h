@@ -39,6 +39,7 @@ struct SimFrames {
     std::map<std::uint32_t, SimPort*> ports;
     std::vector<Frame> sent;                             // all, also those that were lost
     std::function<bool(const Frame&)> lose;              // true: it does not arrive
+    std::size_t hello_bytes{0};                          // of hellos, at least; as ports find it when they are opened
     [[nodiscard]] std::size_t count(std::uint32_t from, wire::OpenStep step) const
     {
         std::size_t n = 0;
@@ -70,7 +71,8 @@ public:
         return wire::add_address(name, a) ? Status::kOk : Status::kInvalid;
     }
     [[nodiscard]] unsigned channels() const noexcept override { return channels_; }
-    [[nodiscard]] frames::PortLimits limits(unsigned) const noexcept override { return {frame_bytes_, 256, 16}; }
+    [[nodiscard]] frames::PortLimits limits(unsigned) const noexcept override { return {frame_bytes_, 256, 16, Nanos::max(), net_.hello_bytes}; }
+    void came_through(const frames::Route& from, std::size_t bytes) noexcept override { came.emplace_back(from.as<Address>().number, bytes); }
     void close() noexcept override { net_.ports.erase(number_); }
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override
     {
@@ -157,6 +159,7 @@ public:
     // What the test says: nobody at that number, and the errno.
     std::deque<std::pair<std::uint32_t, int>> evidence;
     std::uint64_t drops{0};
+    std::vector<std::pair<std::uint32_t, std::size_t>> came;   // what opening frames said of paths
     std::size_t aimed{0};      // frames that were read to where they were expected
     std::size_t gathered{0};   // guesses that were wrong
 

@@ -31,7 +31,7 @@ std::size_t EthPort::frame_bytes(const frames::Route& to) const noexcept
 {
     const auto route = to.as<EthRoute>();
     const std::size_t hoped = route.interface < interfaces_.size() ? interfaces_[route.interface]->frame_bytes : kSafeFrame;
-    return hoped <= kSafeFrame ? hoped : paths_.longest(path_key(route), hoped, kSafeFrame);
+    return hoped <= kSafeFrame ? hoped : paths_.longest(path_key(route), hoped);
 }
 
 // ---- sending ----
@@ -125,7 +125,7 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
     head.to = route.mac;
     head.to_endpoint = route.endpoint;
     std::size_t pad = 0;
-    if (i.frame_bytes > kSafeFrame && frames::opens_a_link(frame)) {
+    if (i.frame_bytes > kSafeFrame && frames::is_padded(frame)) {
         const std::size_t wanted = paths_.next_opening(path_key(route), i.frame_bytes, kSafeFrame);
         pad = wanted > frame.size() ? wanted - frame.size() : 0;
     }
@@ -154,9 +154,6 @@ bool EthPort::take(std::size_t number, const PacketRing::Frame& f, frames::RxFra
     out.bytes = f.bytes.subspan(sizeof(EtherHead));
     out.source = static_cast<std::uint32_t>(number);
     rx_counters_.add(Counter::kEthRxBytes, f.bytes.size());
-    if (jumbo_ && frames::opens_a_link(out.bytes)) {
-        paths_.arrived(path_key(source(frames::kLaneChannel, out).as<EthRoute>()), out.bytes.size(), kSafeFrame);
-    }
     return true;
 }
 

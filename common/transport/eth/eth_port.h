@@ -59,6 +59,12 @@ public:
     [[nodiscard]] bool prepare_call(const wire::EndpointName& callee, std::span<const frames::Candidate> ways, std::string& why_not) override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
+    void came_through(const frames::Route& from, std::size_t bytes) noexcept override
+    {
+        if (jumbo_) {
+            paths_.arrived(path_key(from.as<EthRoute>()), bytes, kSafeFrame);
+        }
+    }
     [[nodiscard]] std::string text(const frames::Route& peer) const override;
     [[nodiscard]] std::string local_text(const frames::Route& peer) const override;
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;

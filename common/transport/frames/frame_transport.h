@@ -164,6 +164,7 @@ private:
         wire::OpenHead open;
         std::span<const std::byte> packet;
         Route from;
+        std::size_t bytes;   // padding included
     };
     void call_failed(Link& link, Status why, std::string text) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool connection_for(Link& link) noexcept LINNET_REQUIRES(token_);

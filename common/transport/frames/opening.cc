@@ -300,7 +300,7 @@ void FrameTransport::open_frame_arrived(Channel& ch, const RxFrame& frame) noexc
         wire::FrameHead summed = head;
         summed.crc.set(0);
         std::memcpy(&open, frame.bytes.data() + sizeof head, sizeof open);
-        ok = open.bytes.get() == body - sizeof open &&
+        ok = open.bytes.get() == body - sizeof open && (open.step != wire::OpenStep::kHello || frame.bytes.size() >= ch.limits.hello_bytes) &&
              head.crc.get() == wire::crc32c(frame.bytes.subspan(sizeof head, body), wire::crc32c(std::as_bytes(std::span{&summed, 1})));
     }
     if (!ok) {
@@ -309,7 +309,7 @@ void FrameTransport::open_frame_arrived(Channel& ch, const RxFrame& frame) noexc
         }
         return;
     }
-    const OpenFrame f{ch, head, open, frame.bytes.subspan(sizeof head + sizeof open, open.bytes.get()), port_->source(ch.number, frame)};
+    const OpenFrame f{ch, head, open, frame.bytes.subspan(sizeof head + sizeof open, open.bytes.get()), port_->source(ch.number, frame), frame.bytes.size()};
     if (open.step == wire::OpenStep::kHello) {
         hello_arrived(f);
         return;
@@ -321,6 +321,7 @@ void FrameTransport::open_frame_arrived(Channel& ch, const RxFrame& frame) noexc
         }
         return;
     }
+    port_->came_through(f.from, open.own.get() != 0 ? f.bytes : 0);   // who said so has heard the name of our connection
     switch (open.step) {
         case wire::OpenStep::kWelcome: welcome_arrived(*link, f); break;
         case wire::OpenStep::kConfirm: confirm_arrived(*link, f); break;
@@ -369,6 +370,7 @@ void FrameTransport::hello_arrived(const OpenFrame& f) noexcept
     if (const auto it = hellos_.find(hello); it != hellos_.end()) {
         Link* const known = links_.find(it->second);
         if (known != nullptr && known->opening != nullptr && known->route == f.from) {
+            port_->came_through(f.from, f.bytes);
             repeat_open(*known);
         }
         return;
@@ -401,6 +403,7 @@ void FrameTransport::hello_arrived(const OpenFrame& f) noexcept
         end_link(link, false, verdict.why, {});
         return;
     }
+    port_->came_through(f.from, f.bytes);
     link.peer = verdict.peer;
     link.role = verdict.role;
     link.state = LinkState::kAwaitConfirm;

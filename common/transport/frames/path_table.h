@@ -6,11 +6,12 @@
 // vanish. So the frames that open a link are padded
 // to the length that is hoped for, and what arrives proves its length. When the first ones stay unanswered, every other one is short.
 // A path that was never proven carries what is hoped for: nothing is sent on it but frames that open links.
-// Owner: a port. Threads: any. Bounded: peers beyond the bound get short frames.
+// Owner: a port. Threads: any. Bounded: beyond the bound the hosts that it has known longest are forgotten.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 
 #include "sync/lock.h"
@@ -22,25 +23,20 @@ public:
     static constexpr std::size_t kMostPaths = 65536;
     static constexpr unsigned kHopeful = 2;   // frames of full length in a row before a short one: a single loss shall not cost the jumbo frames
 
-    // The longest frame to send on the path `key`, at most `hoped`; `safe` is what every network takes.
-    [[nodiscard]] std::size_t longest(std::uint64_t key, std::size_t hoped, std::size_t safe) const noexcept
+    // The longest frame to send on the path `key`, at most `hoped`.
+    [[nodiscard]] std::size_t longest(std::uint64_t key, std::size_t hoped) const noexcept
     {
         MutexLock guard{lock_};
         const auto it = paths_.find(key);
-        if (it == paths_.end()) {
-            return paths_.size() < kMostPaths ? hoped : safe;
-        }
-        return it->second.proven == 0 ? hoped : it->second.proven < hoped ? it->second.proven : hoped;
+        const std::size_t proven = it != paths_.end() ? it->second.proven : 0;
+        return proven != 0 && proven < hoped ? proven : hoped;
     }
 
-    // How long the next frame that opens a link shall be.
+    // How long the next frame that opens a link shall be; `safe` is what every network takes.
     [[nodiscard]] std::size_t next_opening(std::uint64_t key, std::size_t hoped, std::size_t safe) noexcept
     try {
         MutexLock guard{lock_};
-        if (paths_.size() == kMostPaths && paths_.find(key) == paths_.end()) {
-            return safe;
-        }
-        Path& p = paths_[key];
+        Path& p = place(key);
         const unsigned n = p.unanswered++;
         const std::size_t full = p.proven != 0 && p.proven < hoped ? p.proven : hoped;
         return n < kHopeful || n % 2 == 1 ? full : safe;
@@ -48,15 +44,12 @@ public:
         return safe;
     }
 
-    // A frame of this length came from there; the way back is taken to be like it.
+    // A frame of this length came from there; the way back is taken to be like it. 0: of a length that says nothing.
     void arrived(std::uint64_t key, std::size_t bytes, std::size_t safe) noexcept
     try {
         MutexLock guard{lock_};
-        if (paths_.size() == kMostPaths && paths_.find(key) == paths_.end()) {
-            return;
-        }
-        Path& p = paths_[key];
-        p.proven = bytes < safe ? safe : bytes;
+        Path& p = place(key);
+        p.proven = bytes == 0 ? p.proven : bytes < safe ? safe : bytes;
         p.unanswered = 0;
     } catch (const std::bad_alloc&) {
         return;   // it stays as it was
@@ -67,8 +60,27 @@ private:
         std::size_t proven{0};    // length of the last one that came; 0: none did
         unsigned unanswered{0};   // sent since
     };
+    [[nodiscard]] Path& place(std::uint64_t key) LINNET_REQUIRES(lock_)
+    {
+        if (const auto it = paths_.find(key); it != paths_.end()) {
+            return it->second;
+        }
+        if (paths_.size() >= kMostPaths) {
+            paths_.erase(order_.front());
+            order_.pop_front();
+        }
+        order_.push_back(key);
+        try {
+            return paths_[key];
+        } catch (const std::bad_alloc&) {
+            order_.pop_back();
+            throw;
+        }
+    }
+
     mutable Mutex lock_;
     std::unordered_map<std::uint64_t, Path> paths_ LINNET_GUARDED_BY(lock_);
+    std::deque<std::uint64_t> order_ LINNET_GUARDED_BY(lock_);   // its keys, the oldest first
 };
 
 }   // namespace linnet::frames

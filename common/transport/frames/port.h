@@ -74,7 +74,7 @@ struct Candidate {
     std::string refusal;   // empty: go ahead. Else for people: "no route: Network is unreachable (errno 101)"
 };
 
-// A whole FrameHead and more. A port sends such frames longer than they are, to see what the path takes (path_table.h).
+// A whole FrameHead and more.
 [[nodiscard]] inline bool opens_a_link(std::span<const std::byte> frame) noexcept
 {
     return static_cast<wire::FrameKind>(frame[offsetof(wire::FrameHead, kind)]) == wire::FrameKind::kOpen;
@@ -84,6 +84,17 @@ struct Candidate {
 {
     return opens_a_link(frame) && frame.size() > sizeof(wire::FrameHead) + offsetof(wire::OpenHead, step) &&
            static_cast<wire::OpenStep>(frame[sizeof(wire::FrameHead) + offsetof(wire::OpenHead, step)]) == wire::OpenStep::kHello;
+}
+
+// A port sends frames that open a link longer than they are, to see what the path takes (path_table.h). Not a rejection: it goes to whoever claims to have called.
+[[nodiscard]] inline bool is_padded(std::span<const std::byte> frame) noexcept
+{
+    wire::OpenHead open;
+    if (!opens_a_link(frame) || frame.size() < sizeof(wire::FrameHead) + sizeof open) {
+        return false;
+    }
+    std::memcpy(&open, frame.data() + sizeof(wire::FrameHead), sizeof open);
+    return open.own.get() != 0;
 }
 
 // A frame that arrived. `bytes` starts with the FrameHead and may be longer than the frame (Ethernet pads). Valid until the next receive() of the channel.
@@ -112,6 +123,7 @@ struct PortLimits {
     std::uint32_t ring_frames{0};   // frames of that size that the kernel queues for us, at least; credit is lent out of them
     unsigned burst{1};              // frames that go best with one call: segments of a GSO send, slots
     Nanos patience{Nanos::max()};   // for calls to stay unanswered, where routes() can only guess: then another transport is tried
+    std::size_t hello_bytes{0};     // a hello is padded to so many at least: whoever says a shorter one may want somebody else to be answered by more
 };
 
 class FramePort {
@@ -139,6 +151,8 @@ public:
     [[nodiscard]] virtual unsigned routes(const wire::EndpointName& name, std::span<Candidate> out) const = 0;
     // The largest frame that is to be sent there, by what is known of the path; at most limits().frame_bytes. A larger one must still arrive, if slower.
     [[nodiscard]] virtual std::size_t frame_bytes(const Route& to) const noexcept = 0;
+    // A frame of so many bytes that opens a link came from there, and was checked: that is what the path takes. 0: one that is never padded.
+    virtual void came_through(const Route&, std::size_t) noexcept {}
     // Of the peer; none where frames are not sent to one.
     [[nodiscard]] virtual InetAddress address(const Route&) const noexcept { return {}; }
     [[nodiscard]] virtual std::string text(const Route& peer) const { return address(peer).text(); }   // "10.1.0.2 port 41873"

@@ -223,6 +223,7 @@ frames::PortLimits UdpPort::limits(unsigned channel) const noexcept
     }
     frames::PortLimits l;
     l.frame_bytes = frame_bytes_;
+    l.hello_bytes = kSafeFrame;
     l.ring_frames = static_cast<std::uint32_t>(std::clamp<std::size_t>(places_of(queue, frame_bytes_), 8, 8192));
     l.burst = static_cast<unsigned>(std::min<std::size_t>(kUdpRunBytes / frame_bytes_, kUdpRunSegments));
     return l;
@@ -247,7 +248,7 @@ unsigned UdpPort::routes(const wire::EndpointName& name, std::span<frames::Candi
 std::size_t UdpPort::frame_bytes(const frames::Route& to) const noexcept
 {
     const auto address = to.as<RawAddress>();
-    return paths_.longest(path_key(address), hoped_frame_bytes(address), kSafeFrame);
+    return paths_.longest(path_key(address), hoped_frame_bytes(address));
 }
 
 std::uint64_t UdpPort::path_key(const RawAddress& to) noexcept

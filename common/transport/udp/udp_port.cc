@@ -265,7 +265,7 @@ void UdpPort::send_single(unsigned channel, const frames::Route& to, std::span<c
     const RawAddress address = to.as<RawAddress>();
     Socket& socket = socket_for(channel, address);
     std::size_t pad = 0;
-    if (frames::opens_a_link(frame)) {
+    if (frames::is_padded(frame)) {
         const std::size_t wanted = paths_.next_opening(path_key(address), hoped_frame_bytes(address), kSafeFrame);
         pad = wanted > frame.size() ? wanted - frame.size() : 0;
     }
@@ -518,9 +518,6 @@ std::size_t UdpPort::hand_out(Channel& ch, std::span<frames::RxFrame> out) noexc
         const UdpRunIn& run = ch.runs[ch.run];
         const std::size_t bytes = std::min(run.segment, run.bytes - ch.offset);
         if (bytes != 0) {
-            if (const std::span<const std::byte> frame{run.buffer + ch.offset, bytes}; bytes >= sizeof(wire::FrameHead) && frames::opens_a_link(frame)) {
-                paths_.arrived(path_key(run.from), bytes, kSafeFrame);
-            }
             const std::size_t number = ch.run == 0 && ch.aimed != 0 ? ch.offset / run.segment : ch.aimed;
             out[n++] = {{run.buffer + ch.offset, bytes}, ch.run, number < ch.aimed ? ch.aim.to + number * ch.aim.block_bytes : nullptr};
             ch.offset += bytes;

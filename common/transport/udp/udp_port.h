@@ -45,6 +45,7 @@ public:
     void close() noexcept override;
     [[nodiscard]] unsigned routes(const wire::EndpointName& name, std::span<frames::Candidate> out) const override;
     [[nodiscard]] std::size_t frame_bytes(const frames::Route& to) const noexcept override;
+    void came_through(const frames::Route& from, std::size_t bytes) noexcept override { paths_.arrived(path_key(from.as<RawAddress>()), bytes, kSafeFrame); }
     [[nodiscard]] InetAddress address(const frames::Route& peer) const noexcept override { return peer.as<RawAddress>().address(); }
     [[nodiscard]] std::string local_text(const frames::Route& peer) const override;
     [[nodiscard]] std::size_t send(unsigned channel, std::span<const flow::TxFrame> frames) noexcept override;
