@@ -26,9 +26,9 @@ enum {
 /* News of a space. One call may stand for many messages, and it may come when they are gone. Runs inside linnet_progress() or linnet_wait(). */
 typedef void (*linnet_news_fn)(void* arg, uint32_t space, uint32_t news) LINNET_NOEXCEPT;
 
-/* Be told. Messages that wait in the space already are news. A space is watched by one, until its context closes or `fn` is NULL: from then on no call
+/* Be told. Messages that wait in the space already are news. A space is watched once, until its context closes or `fn` is NULL: from then on no call
  * begins; one that is under way on another thread goes on.
- * @retval LINNET_ERR_INVALID  it is watched, or was by another function or argument */
+ * @retval LINNET_ERR_INVALID  it was watched before */
 LINNET_API linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t space, linnet_news_fn fn, void* arg) LINNET_NOEXCEPT;
 
 /* The source of a claimed message. What linnet_probe_claim() told of it changes when a peer that nobody had added is added. */

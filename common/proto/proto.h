@@ -110,7 +110,7 @@ public:
     Status recv_claimed(Unexpected& message, RecvRequest& r) noexcept;
     Status cancel(Request& r) noexcept;
     void close_space(std::uint32_t space) noexcept;
-    // `fn` runs among the completions when there is SpaceNews, until unwatch(). kInvalid: it was watched before, by others or still.
+    // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
     Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
     void unwatch(std::uint32_t space) noexcept;
     // kInProgress; kNoResource: too many are open, or no credit for the immediate: come again; kAgain: the fence; else the peer is lost. Refused by the peer:

@@ -303,13 +303,9 @@ Status Proto::watch(std::uint32_t space_id, SpaceWatch::Fn fn, void* arg) noexce
         return Status::kNoMemory;
     }
     SpaceWatch* before = nullptr;
-    SpaceWatch* now = w;
     if (!space->watch.compare_exchange_strong(before, w, std::memory_order_acq_rel)) {
         delete w;
-        if (before->fn != fn || before->arg != arg || !before->ended.exchange(false)) {
-            return Status::kInvalid;
-        }
-        now = before;   // the same once more
+        return Status::kInvalid;
     }
     engine_.work_opened();
     bool waiting = false;
@@ -318,7 +314,7 @@ Status Proto::watch(std::uint32_t space_id, SpaceWatch::Fn fn, void* arg) noexce
         waiting = space->match.unexpected() != 0;
     }
     if (waiting) {
-        tell_watcher(*now, SpaceNews::kMessages);
+        tell_watcher(*w, SpaceNews::kMessages);
     }
     return Status::kOk;
 }
