@@ -21,9 +21,9 @@ enum class EventThreadState : std::uint32_t {
 // The event thread sleeps, and shall wake up elsewhere than on one core; up, it may go anywhere again. keep(): any thread; give_back(): the event thread
 // itself. Some system calls, which may sleep shortly.
 // A mask that somebody else set meanwhile stays as it is.
-// Proof. `had_` and `kept_` are written by whoever moved the state from kFree to kSetting, and read by the thread that is kept off after it saw kKept, which was
-// stored (release) afterwards; only this thread moves it on to kFree, after it has read. So nobody writes while it reads. Should it wake up amid kSetting, it
-// stays where it is allowed until it wakes up again.
+// Proof. `had_` and `kept_` are written by whoever moved the state from kFree to kSetting, and read by the thread that is kept off after it saw kKept, which
+// was stored (release) afterwards; only this thread moves it on to kFree, after it has read. So nobody writes while it reads. Should it wake up amid kSetting,
+// it stays where it is allowed until it wakes up again.
 class KeptOff {
 public:
     void keep(std::uint32_t thread, unsigned cpu) noexcept
