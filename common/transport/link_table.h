@@ -276,18 +276,21 @@ public:
         if (now < due_) {
             return 0;
         }
+        std::size_t lap = 0;
+        for (Link* link = list_.front(); link != nullptr; link = list_.next(*link)) {
+            ++lap;
+        }
         unsigned done = 0;
         due_ = TimePoint::max();
-        for (Link* link = list_.front(); link != nullptr;) {
-            if (link->deadline <= now) {
+        for (; lap != 0 && !list_.empty(); --lap) {   // each goes to the back, and so their order stays; the sink may end any of them
+            Link& link = *list_.pop_front();
+            list_.push_back(link);
+            if (link.deadline <= now) {
                 ++done;
-                give_up(*link);
-                link = list_.front();   // the sink may have ended others: start again
-                due_ = TimePoint::max();
-                continue;
+                give_up(link);
+            } else {
+                due_ = std::min(due_, link.deadline);
             }
-            due_ = std::min(due_, link->deadline);
-            link = list_.next(*link);
         }
         return done;
     }

@@ -226,5 +226,30 @@ TEST(OpeningLinks, GivingOneUpMayEndOthers)
     EXPECT_TRUE(opening.empty());
 }
 
+// As many repetitions that are due at a time, each of which waits anew.
+TEST(OpeningLinks, EachIsAskedOnceInAPassAndTheOldestStaysTheFirst)
+{
+    OpeningLinks<Thing> opening;
+    std::array<Thing, 4> things;
+    const TimePoint now = TimePoint{} + Nanos{10};
+    for (Thing& t : things) {
+        opening.add(t);
+        opening.set_deadline(t, TimePoint{});
+    }
+    opening.set_deadline(things[2], now + Nanos{5});
+    for (unsigned pass = 1; pass < 4; ++pass) {
+        EXPECT_EQ(opening.expire(now, [&](Thing& t) {
+            ++t.looks;
+            opening.set_deadline(t, now);   // due again already
+        }), 3u);
+        EXPECT_EQ(things[0].looks + things[1].looks + things[3].looks, static_cast<int>(3 * pass));
+        EXPECT_EQ(things[2].looks, 0);
+        EXPECT_EQ(opening.front(), &things[0]);
+        EXPECT_EQ(opening.due(), now);
+    }
+    EXPECT_EQ(opening.expire(now + Nanos{5}, [&](Thing& t) { opening.remove(t); }), 4u);
+    EXPECT_TRUE(opening.empty());
+}
+
 }   // namespace
 }   // namespace linnet
