@@ -339,8 +339,7 @@ TEST_P(FrameLink, HelloThatIsShorterThanTheyAreMadeIsNotAnswered)
 {
     net.hello_bytes = 1232;
     Host& c = host(3);
-    const auto link = a->transport->connect(PeerId{3}, LinkRole::kLane, c.name);
-    ASSERT_TRUE(link.ok());
+    ASSERT_TRUE(a->transport->connect(PeerId{3}, LinkRole::kLane, c.name).ok());
     pass(milliseconds{20});
     EXPECT_EQ(c.transport->rubbish(), net.count(kA, OpenStep::kHello));
     EXPECT_EQ(c.sink.hellos, 0u);
@@ -362,6 +361,9 @@ TEST_P(FrameLink, OnlyWhatPassedItsChecksSaysHowLongFramesMayBe)
     EXPECT_EQ(b->port->came.size(), 2u) << "hello and confirm";
     EXPECT_EQ(a->port->came.size(), 3u) << "welcome and up";
     EXPECT_EQ(a->port->came.back(), std::make_pair(kB, first(kB, OpenStep::kUp).bytes.size()));
+    a->port->evidence.emplace_back(kB, EMSGSIZE);   // an MTU was lowered
+    pass(milliseconds{1});
+    EXPECT_EQ(a->sink.downs.size(), 2u);
 }
 
 TEST_P(FrameLink, GoodbyeThatWasLostIsTheAnswerToTheNextFrame)
@@ -654,7 +656,6 @@ TEST_P(FrameLink, DropsOfTheKernelAreCountedOnce)
     EXPECT_EQ(b->stats.total(Counter::kFlowKernelDrops), 10u * GetParam());
 }
 
-// A ring that overflowed may have been somebody else's for a moment.
 TEST_P(FrameLink, RingThatOverflowedIsLentLessUntilItHasNotForLong)
 {
     const LinkId link = open(LinkRole::kBulk);

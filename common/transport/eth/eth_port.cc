@@ -14,6 +14,8 @@ namespace linnet::eth {
 
 namespace {
 
+constexpr std::size_t kMostTooLong = 1024;
+
 iovec piece(const void* at, std::size_t bytes) noexcept { return {const_cast<void*>(at), bytes}; }
 
 }   // namespace
@@ -30,7 +32,7 @@ std::uint64_t EthPort::path_key(const EthRoute& to) noexcept
 std::size_t EthPort::frame_bytes(const frames::Route& to) const noexcept
 {
     const auto route = to.as<EthRoute>();
-    const std::size_t hoped = route.interface < interfaces_.size() ? interfaces_[route.interface]->frame_bytes : kSafeFrame;
+    const std::size_t hoped = route.interface < interfaces_.size() ? interfaces_[route.interface]->takes.load(std::memory_order_relaxed) : kSafeFrame;
     return hoped <= kSafeFrame ? hoped : paths_.longest(path_key(route), hoped);
 }
 
@@ -63,6 +65,9 @@ std::size_t EthPort::send_run(Interface& i, std::span<const flow::TxFrame> frame
         refused = sent.error == EAGAIN || sent.error == ENOBUFS;
         if (sent.error != 0 && !refused) {
             trouble(i, sent.error);
+            if (sent.error == EMSGSIZE) {
+                too_long(i, *static_cast<const frames::Route*>(frames[done].route), frames[done].head_bytes + frames[done].payload.size());
+            }
             ++done;
         }
     }
@@ -79,6 +84,25 @@ void EthPort::trouble(Interface& i, int error) noexcept
     if (const std::uint64_t n = i.refused.hit(); n != 0) {
         LINNET_LOG(log_, kInfo, "eth: a frame was lost on %s: %s (%llu so far)", i.name.c_str(), errno_text(error), static_cast<unsigned long long>(n));
     }
+}
+
+// Its MTU was lowered: the link has to be opened anew, for shorter frames.
+void EthPort::too_long(Interface& i, const frames::Route& to, std::size_t bytes) noexcept
+try {
+    MutexLock lock{evidence_lock_};
+    if (std::any_of(too_long_.begin(), too_long_.end(), [&to](const frames::Evidence& e) { return e.route == to; }) || too_long_.size() == kMostTooLong) {
+        return;
+    }
+    const EtherInterface now = ether_interface(i.name.c_str());
+    if (now.error == 0) {
+        i.takes.store(std::min(i.frame_bytes, payload_of(now.mtu)), std::memory_order_relaxed);
+    }
+    if (bytes > i.takes.load(std::memory_order_relaxed)) {
+        too_long_.push_back({to, EMSGSIZE});
+        has_too_long_.store(true, std::memory_order_relaxed);
+    }
+} catch (const std::bad_alloc&) {
+    return;   // it will be too long again
 }
 
 std::size_t EthPort::send(unsigned, std::span<const flow::TxFrame> frames) noexcept
@@ -125,8 +149,8 @@ void EthPort::send_single(unsigned, const frames::Route& to, std::span<const std
     head.to = route.mac;
     head.to_endpoint = route.endpoint;
     std::size_t pad = 0;
-    if (i.frame_bytes > kSafeFrame && frames::is_padded(frame)) {
-        const std::size_t wanted = paths_.next_opening(path_key(route), i.frame_bytes, kSafeFrame);
+    if (const std::size_t takes = i.takes.load(std::memory_order_relaxed); takes > kSafeFrame && frames::is_padded(frame)) {
+        const std::size_t wanted = paths_.next_opening(path_key(route), takes, kSafeFrame);
         pad = wanted > frame.size() ? wanted - frame.size() : 0;
     }
     const std::array<iovec, 3> pieces{piece(&head, sizeof head), piece(frame.data(), frame.size()), piece(padding_.data(), pad)};

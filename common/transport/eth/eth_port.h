@@ -7,13 +7,15 @@
 // Listening   Each ring of a host looks at each frame that comes there. So a process binds none until somebody calls it, or says that it listens for a call
 //             of ours: the caller knocks, with a datagram, at the UDP port whose number is the endpoint, and is answered likewise. With transports=auto
 //             only so many processes of a host may listen (setting eth_listeners).
-// Owner       FrameTransport. Threads: as FramePort says. Locks: the path table's, a leaf. Blocking: never,
+// Owner       FrameTransport. Threads: as FramePort says. Locks: evidence_lock_ and the path table's, leaves. Blocking: never,
 //             but for 10 ms in which the kernel makes the first ring of a process that shares its host with many.
 // Failure     Without the right to make packet sockets, or without an Ethernet interface, it opens all the same, says why in a line, and reaches nobody. There
 //             is no evidence of a peer's death: nothing in Ethernet says that nobody is there.
 // See         docs/eth.md, packet(7)
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -93,12 +95,19 @@ private:
     // Payload that every Ethernet takes, without the endpoints.
     static constexpr std::size_t kSafeFrame = 1500 - (sizeof(EtherHead) - kEtherHeaderBytes);
 
+    static constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of a ring dearer than they save
+    [[nodiscard]] static std::size_t payload_of(std::size_t mtu) noexcept
+    {
+        return std::clamp<std::size_t>(mtu, 576, kMostMtu) - (sizeof(EtherHead) - kEtherHeaderBytes);
+    }
+
     struct Interface {
         std::string name;
         InetAddress address;
         unsigned prefix{0};
         EtherHead head;                // of all that is sent: address, EtherType, endpoint
         std::size_t frame_bytes{0};    // longest, without the EtherHead
+        std::atomic<std::size_t> takes{0};   // of that, since its MTU was lowered
         ReservedPort endpoint;
         PacketRing::Config config;
         PacketRing ring;               // a mere socket, or one with memory, until we listen
@@ -144,6 +153,7 @@ private:
     template <std::size_t Most>
     [[nodiscard]] std::size_t send_run(Interface& i, std::span<const flow::TxFrame> frames, bool& refused) noexcept;
     void trouble(Interface& i, int error) noexcept;
+    void too_long(Interface& i, const frames::Route& to, std::size_t bytes) noexcept LINNET_EXCLUDES(evidence_lock_);
     bool watch(bool on) noexcept;   // false: it cannot be
     [[nodiscard]] bool take(std::size_t number, const PacketRing::Frame& f, frames::RxFrame& out) noexcept;
     [[nodiscard]] static std::uint64_t path_key(const EthRoute& to) noexcept;
@@ -163,6 +173,9 @@ private:
     frames::PathTable paths_;
     std::atomic<bool> open_{false};      // relaxed: false stops what comes after shutdown
     std::uint64_t own_id_{0};
+    mutable Mutex evidence_lock_;
+    std::vector<frames::Evidence> too_long_ LINNET_GUARDED_BY(evidence_lock_);   // the interface takes shorter frames than their links were opened for
+    std::atomic<bool> has_too_long_{false};   // relaxed: a hint, found on one of the next passes
     SocketOrError place_;                // token holder: one of the places of listeners that a host has, from a call on that is not refused
 
     // The token holder's.

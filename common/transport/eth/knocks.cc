@@ -156,11 +156,21 @@ try {
 
 bool EthPort::next_evidence(frames::Evidence& out) noexcept
 {
-    if (busy_.empty()) {
+    if (!busy_.empty()) {
+        out = busy_.back();
+        busy_.pop_back();
+        return true;
+    }
+    if (!has_too_long_.load(std::memory_order_relaxed)) {
         return false;
     }
-    out = busy_.back();
-    busy_.pop_back();
+    MutexLock lock{evidence_lock_};
+    if (too_long_.empty()) {
+        has_too_long_.store(false, std::memory_order_relaxed);
+        return false;
+    }
+    out = too_long_.back();
+    too_long_.pop_back();
     return true;
 }
 

@@ -27,7 +27,6 @@ constexpr TransportCaps kPrior{
 
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.
 constexpr Nanos kPatience = std::chrono::milliseconds{3500};
-constexpr std::size_t kMostMtu = 9216;   // longer ones would make each place of a ring dearer than they save
 // Who calls more peers than this has long been heard by the first of them, and is told their addresses again where it calls again.
 constexpr std::size_t kMostCalled = 1u << 16;
 constexpr std::uint64_t kKnocks = UINT64_MAX;   // events of the endpoints' ports; who looks for knocks asks all
@@ -99,8 +98,9 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
     c.interface_index = ether.index;
     c.ether_type = ether_type;
     c.endpoint = i->endpoint.port;
-    const std::size_t mtu = std::clamp<std::size_t>(ether.mtu, 576, kMostMtu);
-    c.frame_bytes = mtu + kEtherHeaderBytes;
+    i->frame_bytes = payload_of(ether.mtu);
+    i->takes.store(i->frame_bytes, std::memory_order_relaxed);
+    c.frame_bytes = i->frame_bytes + sizeof(EtherHead);
     c.frames = static_cast<unsigned>(settings_.integer(SettingId::kEthRing));
     c.bypass_qdisc = settings_.boolean(SettingId::kEthBypass);
     PacketRing::Opened o = PacketRing::make(c);
@@ -117,7 +117,6 @@ bool EthPort::open_interface(const AddressVerdict& v, std::string& why_not)
         return false;
     }
     i->ring = std::move(o.ring);
-    i->frame_bytes = mtu - (sizeof(EtherHead) - kEtherHeaderBytes);
     i->head.from = ether.mac;
     i->head.ether_type = big_endian(c.ether_type);
     i->head.from_endpoint = big_endian(c.endpoint);

@@ -407,7 +407,11 @@ unsigned FrameTransport::take_evidence() noexcept
             if (link->id.value == 0 || link->connection.value == 0 || link->route != e.route) {
                 continue;
             }
-            if (link->state == LinkState::kAwaitWelcome) {
+            if (e.error == EMSGSIZE) {
+                if (link->up()) {
+                    end_link(*link, true, Status::kIo, describe(*link, "its frames have become too long for the interface", e.error));
+                }
+            } else if (link->state == LinkState::kAwaitWelcome) {
                 call_failed(*link, e.error == ECONNREFUSED ? Status::kRefused : Status::kUnreachable, describe(*link, "cannot connect", e.error));
             } else if (e.error == ECONNREFUSED) {   // other errors may pass: an interface that is down for a moment
                 const std::string text = describe(*link, "nobody is there any more", e.error);

@@ -112,10 +112,11 @@ struct Aim {
     unsigned blocks{0};
 };
 
-// Proof that nobody is at a route: ICMP port unreachable, an administrator's refusal. Not a silence, and not a full queue.
+// Proof that nobody is at a route: ICMP port unreachable, an administrator's refusal. Not a silence, and not a full queue. Or that frames of the length that
+// was agreed on do not leave any more.
 struct Evidence {
     Route route;      // as the peer's frames would have as source
-    int error{0};     // ECONNREFUSED, EHOSTUNREACH, ENETUNREACH
+    int error{0};     // ECONNREFUSED, EHOSTUNREACH, ENETUNREACH; EMSGSIZE: a link that is up is to be opened anew
 };
 
 struct PortLimits {

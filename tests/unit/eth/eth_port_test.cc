@@ -326,6 +326,41 @@ TEST_F(EthPortTest, APathThatTakesLessIsFoundByItsSilence)
     EXPECT_EQ(ports[0]->frame_bytes(to(0)), 1496u);
 }
 
+// As by an administrator, in the midst of a job.
+TEST_F(EthPortTest, LowerMtuIsEvidenceForTheLinksWhoseFramesAreTooLongNow)
+{
+    const testing::NamespacePair::Scope there{*hosts, 0};
+    const Route peer = to(0);
+    const std::vector<std::byte> payload(1496 - sizeof(wire::FrameHead));
+    const auto send = [&](std::size_t bytes) {
+        wire::FrameHead h;
+        h.kind = wire::FrameKind::kLane;
+        h.bytes.set(static_cast<std::uint16_t>(bytes));
+        flow::TxFrame f;
+        f.route = const_cast<Route*>(&peer);
+        f.head_bytes = sizeof h;
+        f.payload = std::span{payload}.first(bytes);
+        std::memcpy(f.head.data(), &h, sizeof h);
+        return ports[0]->send(0, {&f, 1});
+    };
+    frames::Evidence e;
+    EXPECT_EQ(send(payload.size()), 1u);
+    EXPECT_EQ(receive(1).size(), 1u);
+    ASSERT_TRUE(hosts->ip(0, "link set eth0 mtu 1400"));
+    EXPECT_EQ(send(1000), 1u);
+    EXPECT_EQ(receive(1).size(), 1u);
+    EXPECT_FALSE(ports[0]->next_evidence(e));
+    EXPECT_EQ(send(payload.size()), 1u) << "it is lost";
+    EXPECT_EQ(send(payload.size()), 1u);
+    EXPECT_TRUE(receive(1).empty());
+    ASSERT_TRUE(ports[0]->next_evidence(e));
+    EXPECT_EQ(e.route, peer);
+    EXPECT_EQ(e.error, EMSGSIZE);
+    EXPECT_FALSE(ports[0]->next_evidence(e)) << "once is enough";
+    EXPECT_EQ(ports[0]->frame_bytes(peer), 1396u) << "what the next link will use";
+    EXPECT_EQ(ports[0]->limits(0).frame_bytes, 1496u) << "what buffers were made for";
+}
+
 TEST_F(EthPortTest, NothingGoesOutOrComesInAfterClose)
 {
     ports[0]->send_single(0, to(0), frame(wire::FrameKind::kAck, 100));
