@@ -86,7 +86,7 @@ struct Candidate {
            static_cast<wire::OpenStep>(frame[sizeof(wire::FrameHead) + offsetof(wire::OpenHead, step)]) == wire::OpenStep::kHello;
 }
 
-// A port sends frames that open a link longer than they are, to see what the path takes (path_table.h). Not a rejection: it goes to whoever claims to have called.
+// A port sends frames that open a link longer than they are, to see what the path takes (path_table.h). Not a rejection: anybody may claim to have called.
 [[nodiscard]] inline bool is_padded(std::span<const std::byte> frame) noexcept
 {
     wire::OpenHead open;

@@ -131,8 +131,8 @@ bool UdpPort::come_near(Channel& ch, const RawAddress& to) noexcept
         return false;
     }
     ch.moved.store(true, std::memory_order_release);
-    // A socket that is bound at all addresses takes with its first peer one of them, and with a link-local peer an interface: to be nobody's gives both back, and
-    // keeps the port.
+    // A socket that is bound at all addresses takes with its first peer one of them, and with a link-local peer an interface: to be nobody's gives both back,
+    // and keeps the port.
     constexpr RawAddress kNobody{{AF_UNSPEC}, sizeof(::sockaddr_in)};
     const bool connected = udp_connect(near.fd.get(), kNobody) == 0 && udp_connect(near.fd.get(), to) == 0;
     ch.near = connected ? to : RawAddress{};
