@@ -86,8 +86,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Largest eager message that is copied, so that its send completes at once (four times as much while ranks take turns on cores); longer ones complete "
      "when the peer acknowledges.", false},
     {SettingId::kEagerCredit, "eager_credit", SettingKind::kSize, "1m", 64 * detail::kKi, detail::kGi, nullptr,
-     "Bytes of eager messages without a matching receive that each peer may have in our memory; four times as many, up to 4m, after it had no credit "
-     "for one whose receive was posted.", false},
+     "Payload, in bytes, of eager messages without a matching receive that each peer may have in our memory; four times as many, up to 4m, after it had no "
+     "credit for one whose receive was posted.", false},
     {SettingId::kRndvFirst, "rndv_first", SettingKind::kSize, "127k", 0, detail::kLanePayloadMax, nullptr,
      "Leading bytes of a rendezvous message that travel with its announcement.", true},
     {SettingId::kBulkChunk, "bulk_chunk", SettingKind::kSize, "1m", 4 * detail::kKi, 64 * detail::kMi, nullptr,
@@ -117,8 +117,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kTaskHelpers, "task_helpers", SettingKind::kInteger, "4", 0, 16, nullptr,
      "Most threads that copy on idle cores, fewer where the job needs the cores.", false},
     {SettingId::kCopy, "copy", SettingKind::kChoice, "auto", 0, 0, "auto|cpu|tasks|dsa",
-     "Who copies long messages: the thread that receives them, idle cores with it, or an Intel Data Streaming Accelerator; auto takes the last of these "
-     "that is there.", false},
+     "Who copies long messages: the thread that receives them, idle cores with it, or an Intel Data Streaming Accelerator; auto: idle cores with it, where "
+     "there can be any.", false},
 
     {SettingId::kTcpCongestion, "tcp_congestion", SettingKind::kText, "cubic", 0, 0, nullptr,
      "Congestion control of TCP connections; empty means the system's default.", true},
