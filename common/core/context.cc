@@ -113,7 +113,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     pc.idle_core = ReadyRef{[](const void* about) noexcept {
                                 const auto* const c = static_cast<const Context*>(about);
-                                return c->helpers_ != nullptr && c->helpers_->idle_core();
+                                return c->helpers_ != nullptr && c->helpers_->idle_processor();
                             },
                             this};
     engine_ = std::make_unique<ProgressEngine>(pc, clock_, stats_, log_);

@@ -29,6 +29,7 @@ IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& cloc
       config_{std::min(config.most, kMost), std::max(config.local_ranks, 1u), config.crowded, config.idle_class},
       clock_{clock},
       log_{log},
+      machine_cpus_{std::max(tree.topology().nodes()[0].cpus.count(), 1u)},
       machine_cores_{std::max(tree.topology().cores(tree.topology().nodes()[0].cpus), 1u)},
       owner_pid_{process_id()},
       looks_{new Look[tree.topology().nodes().size()]},
@@ -36,12 +37,21 @@ IdleHelpers::IdleHelpers(TaskTree& tree, const Config& config, const Clock& cloc
 {
 }
 
-// Ranks are taken to be spread evenly over the machine: so many of them have a core each among `cpus`. With few ranks, or a mask of each one's own, that is us.
-unsigned IdleHelpers::spare_on(const CpuSet& cpus) const noexcept
+// Ranks are taken to be spread evenly over the machine: so many of them have one each among `n` cores, or processors, of `all`. With few ranks, or a mask of
+// each one's own, that is us.
+unsigned IdleHelpers::beyond_ranks(unsigned n, unsigned all) const noexcept
 {
-    const unsigned n = tree_.topology().cores(cpus);
-    const unsigned ranks = std::max((config_.local_ranks * n + machine_cores_ - 1) / machine_cores_, 1u);
+    const unsigned ranks = std::max((config_.local_ranks * n + all - 1) / all, 1u);
     return n > ranks ? n - ranks : 0;
+}
+
+unsigned IdleHelpers::spare_on(const CpuSet& cpus) const noexcept { return beyond_ranks(tree_.topology().cores(cpus), machine_cores_); }
+
+void IdleHelpers::look(QueueIndex queue, const CpuSet& cpus) noexcept
+{
+    const bool stopping = stopping_.load(std::memory_order_relaxed);
+    looks_[queue].spare.store(stopping ? 0 : spare_on(cpus), std::memory_order_relaxed);
+    looks_[queue].idle.store(!stopping && beyond_ranks(cpus.count(), machine_cpus_) != 0, std::memory_order_relaxed);
 }
 
 // Where work in this queue is found, as far as the process may go there.
@@ -51,14 +61,14 @@ CpuSet IdleHelpers::cpus_of(QueueIndex queue) const noexcept
     return queue == kMachineQueue ? process : process & tree_.topology().nodes()[queue].cpus;
 }
 
-unsigned IdleHelpers::spare(QueueIndex queue, Nanos::rep now) noexcept
+const IdleHelpers::Look& IdleHelpers::last_look(QueueIndex queue, Nanos::rep now) noexcept
 {
-    Look& look = looks_[queue];
-    if (now >= look.again_at.load(std::memory_order_relaxed)) {
-        look.again_at.store(now + kBetweenLooks, std::memory_order_relaxed);
-        look.spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(cpus_of(queue)), std::memory_order_relaxed);
+    Look& last = looks_[queue];
+    if (now >= last.again_at.load(std::memory_order_relaxed)) {
+        last.again_at.store(now + kBetweenLooks, std::memory_order_relaxed);
+        look(queue, cpus_of(queue));
     }
-    return look.spare.load(std::memory_order_relaxed);
+    return last;
 }
 
 bool IdleHelpers::useful(QueueIndex queue) noexcept
@@ -67,10 +77,13 @@ bool IdleHelpers::useful(QueueIndex queue) noexcept
         return false;
     }
     const Nanos::rep now = clock_.now().time_since_epoch().count();
-    return spare(queue, now) != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
+    return last_look(queue, now).spare.load(std::memory_order_relaxed) != 0 && now >= still_until_.load(std::memory_order_relaxed) && !config_.crowded();
 }
 
-bool IdleHelpers::idle_core() noexcept { return spare(kMachineQueue, clock_.now().time_since_epoch().count()) != 0 && !config_.crowded(); }
+bool IdleHelpers::idle_processor() noexcept
+{
+    return last_look(kMachineQueue, clock_.now().time_since_epoch().count()).idle.load(std::memory_order_relaxed) && !config_.crowded();
+}
 
 void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
 {
@@ -207,7 +220,7 @@ void IdleHelpers::stop() noexcept
     }
     started_.store(0, std::memory_order_release);
     for (std::size_t i = 0; i < tree_.topology().nodes().size(); ++i) {
-        looks_[i].spare.store(0, std::memory_order_relaxed);
+        look(static_cast<QueueIndex>(i), {});
     }
 }
 
@@ -268,7 +281,7 @@ void IdleHelpers::look_at_affinity(Helper& me, QueueIndex queue) noexcept
     const Place place{cpus_of(queue)};
     if (me.has.load(std::memory_order_seq_cst) != place.mark) {
         move(me, place);
-        looks_[queue].spare.store(stopping_.load(std::memory_order_relaxed) ? 0 : spare_on(place.cpus), std::memory_order_relaxed);
+        look(queue, place.cpus);
     }
 }
 

@@ -55,8 +55,9 @@ public:
     // Would call() find a core that is probably idle, among those of this queue's node? Some ten nanoseconds, and every 100 ms
     // a look at the affinity.
     [[nodiscard]] bool useful(QueueIndex queue = kMachineQueue) noexcept;
-    // Is there probably an idle core, for whatever thread: however many helpers there may be, and whether or not they keep still? As long.
-    [[nodiscard]] bool idle_core() noexcept;
+    // Is a processor probably idle, for any thread: however many helpers there may be, and whether or not they keep still? The second thread of a core counts:
+    // it moves messages for the program on the first well enough, where of two that copy neither gains. As long.
+    [[nodiscard]] bool idle_processor() noexcept;
     // Work for `n` helpers was pushed to this queue before this call. Wakes as many as sleep, not more than useful; none if none is. They stay on the
     // processors of the queue's node, since elsewhere they would not find it.
     void call(unsigned n, QueueIndex queue = kMachineQueue) noexcept;
@@ -102,6 +103,7 @@ private:
     struct Look {
         std::atomic<Nanos::rep> again_at{0};
         std::atomic<unsigned> spare{0};   // cores, beyond one per rank
+        std::atomic<bool> idle{false};    // there are processors beyond one per rank
     };
 
     struct Place {
@@ -119,14 +121,16 @@ private:
     void disturbed() noexcept;
     void start(unsigned n, QueueIndex queue) noexcept;
     [[nodiscard]] unsigned spare_on(const CpuSet& cpus) const noexcept;
-    [[nodiscard]] unsigned spare(QueueIndex queue, Nanos::rep now) noexcept;
+    [[nodiscard]] unsigned beyond_ranks(unsigned n, unsigned all) const noexcept;
+    void look(QueueIndex queue, const CpuSet& cpus) noexcept;
+    [[nodiscard]] const Look& last_look(QueueIndex queue, Nanos::rep now) noexcept;
     [[nodiscard]] CpuSet cpus_of(QueueIndex queue) const noexcept;
 
     TaskTree& tree_;
     const Config config_;
     const Clock& clock_;
     const Log& log_;
-    const unsigned machine_cores_;
+    const unsigned machine_cpus_, machine_cores_;
     std::uint32_t owner_pid_{0};
     std::atomic<unsigned> started_{0};
     std::atomic<bool> stopping_{false};

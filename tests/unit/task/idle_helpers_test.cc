@@ -326,20 +326,25 @@ TEST_F(NodesTest, HelperCalledForANodeRunsItsWork)
     EXPECT_FALSE(helpers->useful(node_of(1)));
 }
 
-// Whether a core is idle is no question of how many helpers there may be.
-TEST_F(NodesTest, IdleCoreIsOneWithoutHelpersToo)
+// Whether a processor is idle is no question of how many helpers there may be.
+TEST_F(NodesTest, IdleProcessorIsOneWithoutHelpersToo)
 {
     if (!first_two) {
         GTEST_SKIP() << "this process does not run on the processors 0 and 1";
     }
     imagine("core:2 pu:1", {0, 1, {}, false});
     EXPECT_FALSE(helpers->useful());
-    EXPECT_TRUE(helpers->idle_core());
+    EXPECT_TRUE(helpers->idle_processor());
     imagine("core:2 pu:1", {0, 2, {}, false});
-    EXPECT_FALSE(helpers->idle_core()) << "two ranks have one each";
+    EXPECT_FALSE(helpers->idle_processor()) << "two ranks have one each";
     static constexpr auto kYes = []() noexcept { return true; };
+    imagine("core:1 pu:2", {1, 1, {}, false});
+    EXPECT_TRUE(helpers->idle_processor()) << "the second thread of the core";
+    EXPECT_FALSE(helpers->useful()) << "it copies nothing faster";
+    imagine("core:1 pu:2", {1, 2, {}, false});
+    EXPECT_FALSE(helpers->idle_processor());
     imagine("core:2 pu:1", {1, 1, ReadyRef::to(kYes), false});
-    EXPECT_FALSE(helpers->idle_core()) << "others want them";
+    EXPECT_FALSE(helpers->idle_processor()) << "others want them";
 }
 
 TEST_F(BoundRanksTest, ThreadsOfACoreAreNoCores)
