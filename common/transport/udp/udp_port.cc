@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "sys/error.h"
@@ -167,6 +168,19 @@ struct UdpPort::Failed {
     int error;
 };
 
+// Others are reached as ever.
+void UdpPort::no_cutting_for(unsigned channel, const Failed& run) noexcept
+{
+    Channel& ch = channels_[channel];
+    ch.narrow[ch.next_narrow++ % ch.narrow.size()] = path_key(run.to);
+    try {
+        LINNET_LOG(log_, kInfo, "udp: the way to %s became too narrow for datagrams of %zu bytes (%s, errno %d): they go one by one, in fragments",
+                   run.to.address().text().c_str(), run.segment, errno_text(run.error), run.error);
+    } catch (const std::bad_alloc&) {
+        // no memory for a line that only explains
+    }
+}
+
 // A run that did not leave. Returns how many of its frames are dealt with all the same: none, or all.
 std::size_t UdpPort::give_up(unsigned channel, const Failed& run, bool& refused) noexcept
 {
@@ -176,8 +190,7 @@ std::size_t UdpPort::give_up(unsigned channel, const Failed& run, bool& refused)
     } else if (queue_is_full(run.error)) {
         refused = true;
     } else if (run.frames > 1 && (run.error == EMSGSIZE || run.error == EINVAL) && too_narrow(run.to, run.segment)) {
-        Channel& ch = channels_[channel];   // others are reached as ever
-        ch.narrow[ch.next_narrow++ % ch.narrow.size()] = path_key(run.to);
+        no_cutting_for(channel, run);
     } else if (run.frames > 1 && cannot_cut(run.error)) {
         run.socket.cuts.store(false, std::memory_order_relaxed);
         if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {

@@ -146,6 +146,7 @@ private:
     static void put_together(Channel& ch) noexcept;
     [[nodiscard]] std::size_t hand_out(Channel& ch, std::span<frames::RxFrame> out) noexcept;
     [[nodiscard]] std::size_t hoped_frame_bytes(const RawAddress& to) const noexcept;
+    void no_cutting_for(unsigned channel, const Failed& run) noexcept;
     [[nodiscard]] static bool too_narrow(const RawAddress& to, std::size_t bytes) noexcept;
     [[nodiscard]] static std::uint64_t path_key(const RawAddress& to) noexcept;
 
