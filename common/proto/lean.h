@@ -80,7 +80,7 @@ inline Space* Proto::admit(Peer& peer, const Arrival& a, std::uint64_t length) n
     count_arrival(peer, length);
     Space* const space = spaces_.get(a.rts.tag.space.get());
     if (space == nullptr) [[unlikely]] {
-        protocol_error(peer, "it uses more match spaces than memory allows");
+        layer_->declare_down(peer, Status::kNoMemory, "no memory for one more match space");
     }
     return space;
 }
