@@ -78,6 +78,17 @@ unsigned Topology::cores(const CpuSet& cpus) const noexcept
     return firsts.count();
 }
 
+CpuSet Topology::without_core_of(unsigned cpu, CpuSet cpus) const noexcept
+{
+    cpus.remove(cpu);
+    for (unsigned other = 0; cpu < core_of_cpu_.size() && other < core_of_cpu_.size(); ++other) {
+        if (core_of_cpu_[other] == core_of_cpu_[cpu]) {
+            cpus.remove(other);
+        }
+    }
+    return cpus;
+}
+
 Topology Topology::flat(const CpuSet& cpus) { return Topology{std::vector<TopologyNode>{{TopologyLevel::kMachine, 0, cpus}}}; }
 
 Topology Topology::read(const Log& log)

@@ -46,6 +46,8 @@ public:
     // How many cores have one of these processors, the threads of a core being one; processors, where nobody knows of cores. About a nanosecond for each
     // processor of the machine.
     [[nodiscard]] unsigned cores(const CpuSet& cpus) const noexcept;
+    // Those of `cpus` that are of another core than this one.
+    [[nodiscard]] CpuSet without_core_of(unsigned cpu, CpuSet cpus) const noexcept;
 
 private:
     explicit Topology(std::vector<TopologyNode> sets);   // in any order, the same set several times

@@ -110,9 +110,7 @@ void IdleHelpers::call(unsigned n, QueueIndex queue) noexcept
         helper.queue.store(queue, std::memory_order_relaxed);   // its work in another one is left to who waits for it
         if (helper.word.fetch_or(kCalled, std::memory_order_acq_rel) == kAsleep) {
             if (!elsewhere) {
-                CpuSet cpus = cpus_of(queue);
-                cpus.remove(current_cpu());
-                elsewhere.emplace(cpus);
+                elsewhere.emplace(tree_.topology().without_core_of(current_cpu(), cpus_of(queue)));
             }
             wake(helper, *elsewhere);
         }
@@ -236,24 +234,26 @@ void IdleHelpers::live(Helper& me) noexcept
 {
     me.has.store(thread_affinity().mark(), std::memory_order_relaxed);
     me.id.store(thread_id(), std::memory_order_relaxed);
+    bool waited = true;   // for a core, since it was called
     while (!stopping_.load(std::memory_order_seq_cst)) {
         if ((me.word.exchange(kAsleep, std::memory_order_acq_rel) & kCalled) == 0) {
+            waited = true;
             while (me.word.load(std::memory_order_acquire) == kAsleep) {
                 futex_wait(me.word, kAsleep);
             }
         }
         me.word.exchange(0, std::memory_order_seq_cst);
         if (!stopping_.load(std::memory_order_seq_cst)) {
-            work(me);
+            work(me, std::exchange(waited, false));
         }
     }
 }
 
-void IdleHelpers::work(Helper& me) noexcept
+void IdleHelpers::work(Helper& me, bool waited) noexcept
 {
     const QueueIndex queue = me.queue.load(std::memory_order_relaxed);
     look_at_affinity(me, queue);
-    if (config_.idle_class && clock_.now().time_since_epoch().count() - me.called_at.load(std::memory_order_relaxed) > kLate.count()) {
+    if (config_.idle_class && waited && clock_.now().time_since_epoch().count() - me.called_at.load(std::memory_order_relaxed) > kLate.count()) {
         disturbed();
         return;
     }

@@ -86,7 +86,8 @@ private:
     // `has` of a helper: the mark of its affinity. Callers move a helper that they wake off their core; up, it moves back where its work may be. Whoever sets
     //   an affinity stores its mark afterwards. A helper that was about to sleep and saw the call is up before it was moved: it clears kCalled and then looks
     //   at `has`; its caller sets affinity and `has` and then looks for kCalled, all sequentially consistent. So either the helper sees that it was moved, or
-    //   its caller sees that it is up, and moves it back. What two of them that set at the same time leave behind, the helper's next look finds.
+    //   its caller sees that it is up, and moves it back. What two of them that set at the same time leave behind, the next call of this helper mends: it is
+    //   moved again, and moves back.
 
     struct alignas(kCacheLine) Helper {
         std::atomic<std::uint32_t> word{0};   // futex
@@ -116,7 +117,7 @@ private:
     void wake(Helper& helper, const Place& elsewhere) noexcept;
     static bool move(Helper& helper, const Place& to) noexcept;
     void live(Helper& me) noexcept;
-    void work(Helper& me) noexcept;
+    void work(Helper& me, bool waited) noexcept;
     void look_at_affinity(Helper& me, QueueIndex queue) noexcept;
     void disturbed() noexcept;
     void start(unsigned n, QueueIndex queue) noexcept;

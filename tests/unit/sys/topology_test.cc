@@ -166,6 +166,8 @@ TEST(Topology, CoresAreCountedOnceWhateverThreadsOfThemAreMeant)
     EXPECT_EQ(topology->cores(odd), 3u);
     EXPECT_EQ(topology->cores(CpuSet{}), 0u);
     EXPECT_EQ(Topology::flat(CpuSet::range(0, 6)).cores(CpuSet::range(0, 4)), 4u);
+    EXPECT_EQ(topology->without_core_of(1, CpuSet::range(0, 4)), CpuSet::range(2, 2));
+    EXPECT_EQ(Topology::flat(CpuSet::range(0, 6)).without_core_of(0, CpuSet::range(0, 4)), CpuSet::range(1, 3));
 }
 
 TEST(Topology, DescriptionThatNobodyUnderstandsIsAnError)
