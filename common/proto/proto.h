@@ -182,6 +182,7 @@ public:
     void on_message_lost(session::Session& s, void* cookie) noexcept override;
     Landing on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept override;
     [[nodiscard]] std::size_t bulk_awaited(session::Session& s) noexcept override;
+    [[nodiscard]] bool needs_bulk(session::Session& s) noexcept override LINNET_REQUIRES(s.lock);
     void on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_read_end(session::Session& s, void* cookie, Status status) noexcept override;
     void on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept override;

@@ -231,6 +231,13 @@ Landing Proto::on_bulk_begin(session::Session& s, const wire::BulkHead& head) no
     return {r->staging != nullptr ? r->staging : r->data.base + r->landing_at, bytes, r};
 }
 
+bool Proto::needs_bulk(session::Session& s) noexcept
+{
+    const Peer& peer = peer_of(s);
+    peer.lock.assert_held();
+    return !peer.open_sends.empty() || !peer.active_recvs.empty();
+}
+
 std::size_t Proto::bulk_awaited(session::Session& s) noexcept
 {
     Peer& peer = peer_of(s);

@@ -261,6 +261,8 @@ public:
     // As TransportSink::on_bulk_begin().
     virtual Landing on_bulk_begin(Session& s, const wire::BulkHead& head) noexcept = 0;
     [[nodiscard]] virtual std::size_t bulk_awaited(Session&) noexcept { return 0; }
+    // Is there anything begun that bulk data may be needed for?
+    [[nodiscard]] virtual bool needs_bulk(Session& s) noexcept LINNET_REQUIRES(s.lock) = 0;
     virtual void on_bulk_end(Session& s, void* cookie, std::size_t landed, bool ok) noexcept = 0;
     virtual void on_read_end(Session&, void* /*cookie*/, Status) noexcept {}
     virtual void on_bulk_sent(Session& s, void* cookie, bool ok) noexcept = 0;

@@ -493,7 +493,7 @@ void SessionLayer::check_silence(TimePoint now) noexcept
             const LinkState& bulk = s->links_[1];
             const Nanos unanswered = s->lane_up() ? lane.port->transport().unanswered(lane.id) : Nanos{0};   // it asks by itself when all is acknowledged
             const Nanos bulk_unanswered = bulk.phase == LinkState::Phase::kUp ? bulk.port->transport().unanswered(bulk.id) : Nanos{0};
-            waiting = s->lane_up() && (!s->all_acked() || unanswered > Nanos{0} || bulk_unanswered >= kSilenceCheck);
+            waiting = s->lane_up() && (!s->all_acked() || unanswered > Nanos{0} || (bulk_unanswered >= kSilenceCheck && sink_.needs_bulk(*s)));
             ask_elsewhere(*s, LinkRole::kLane, unanswered, now);
             ask_elsewhere(*s, LinkRole::kBulk, bulk_unanswered, now);
             leftover = s->acked_ != s->ack_heard_.load(std::memory_order_relaxed);

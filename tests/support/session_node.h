@@ -86,6 +86,7 @@ public:
     bool move_payloads{true};
     bool hold{false};                      // holds messages back when it may
     unsigned held{0};                      // that it did
+    bool needs{true};                      // bulk data, when its link is silent
     bool takes_back{false};                // sends lazily what wants no acknowledgement, and takes a message back with each
     unsigned taken_back{0};                // that it did
     std::uint64_t credits_told{0};
@@ -104,6 +105,7 @@ public:
     void on_message_end(session::Session& s, void* cookie) noexcept override;
     void on_message_lost(session::Session& s, void* cookie) noexcept override;
     Landing on_bulk_begin(session::Session& s, const wire::BulkHead& head) noexcept override;
+    bool needs_bulk(session::Session&) noexcept override { return needs; }
     void on_bulk_end(session::Session& s, void* cookie, std::size_t landed, bool ok) noexcept override;
     void on_bulk_sent(session::Session& s, void* cookie, bool ok) noexcept override;
     void on_bulk_ready(session::Session& s) noexcept override;

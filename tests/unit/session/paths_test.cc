@@ -415,6 +415,31 @@ TEST_F(PathsTest, BulkLinkThatAloneFallsSilentGoesToTheLane)
     EXPECT_EQ(world.net.links_up(LinkRole::kLane), 1u);
 }
 
+TEST_F(PathsTest, BulkLinkThatIsSilentAndCannotMoveIsTheSilenceOfThePeerOnlyForWhoNeedsIt)
+{
+    for (auto& t : second) {
+        t->told_of_death(false);
+    }
+    ASSERT_TRUE(connect(*a));
+    second_takes = 2ms;
+    transfers(*a, 120);
+    ASSERT_TRUE(on_second());
+    const auto said = [&] {
+        const auto& lines = a->lines();
+        return std::any_of(lines.begin(), lines.end(), [](const std::string& l) { return l.find("has not answered for") != std::string::npos; });
+    };
+    world.net.faults.timed_out = 1;   // the lane stays, nothing new is opened
+    other.fall_silent();
+    a->needs = b->needs = false;
+    run_for(60s);
+    EXPECT_FALSE(said()) << "its lane is heard";
+    a->needs = true;
+    run_for(60s);
+    EXPECT_TRUE(said());
+    world.net.faults.timed_out = 0;
+    EXPECT_TRUE(push(*a));
+}
+
 TEST(QueueOfConnections, ThatIsFullForAMomentIsNoReasonToGoElsewhere)
 {
     TwoNetworks n{testing::test_seed(1), false};
