@@ -417,8 +417,8 @@ int Endpoint::enable()
         return error;
     }
     if (const int error = guarded([this] { return join(); }); error != FI_SUCCESS) {   // the application may try again
+        leave();   // first: nobody teaches it any more
         av_->unteach(*this);
-        leave();
         return error;
     }
     enabled_ = true;

@@ -29,6 +29,16 @@ void SharedRx::on_news(void* arg, std::uint32_t space, std::uint32_t news) noexc
     }
 }
 
+// A record that is needed no more is the spare one from now on, if that was used.
+void SharedRx::keep_spare(std::list<Arrival>& of, std::list<Arrival>::iterator record) noexcept
+{
+    if (spare_.empty()) {
+        spare_.splice(spare_.begin(), of, record);
+    } else {
+        of.erase(record);
+    }
+}
+
 // All that has come to the endpoint is claimed, oldest first. Without memory for more it stays where it is until there is news again, or a receive is posted.
 void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
 {
@@ -47,6 +57,7 @@ void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
         Arrival& a = one.front();
         a.endpoint = &e;
         if (linnet_probe_claim(e.source_.context(), &all, &a.message, &a.result) != LINNET_OK) {
+            keep_spare(one, one.begin());
             return;
         }
         RecvOperation* const op = taker(q, a);
@@ -54,9 +65,7 @@ void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
             q.waiting.splice(q.waiting.end(), one);
         } else {
             static_cast<void>(start(q, *op, a));
-            if (spare_.empty()) {
-                spare_.splice(spare_.begin(), one);
-            }
+            keep_spare(one, one.begin());
         }
     }
 }
@@ -101,7 +110,8 @@ bool SharedRx::match(Queue& q, RecvOperation* only) noexcept
             continue;
         }
         const Arrival a = *at;
-        at = q.waiting.erase(at);
+        const auto gone = at++;
+        keep_spare(q.waiting, gone);
         if (!start(q, *op, a) && op == only) {
             return false;
         }

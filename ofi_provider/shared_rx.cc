@@ -114,7 +114,8 @@ int SharedRx::attach(Endpoint& e, const Av& av)
     if (spare_.empty()) {
         spare_.emplace_back();
     }
-    for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {   // made now: one that is watched and given up cannot be watched again
+    // Made now: a space that is watched and given up cannot be watched again. The two small records of the watches are all that may still fail.
+    for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {
         const linnet_match_t any{LINNET_PEER_ANY, space, 0, ~std::uint64_t{0}};
         linnet_result_t ignored{};
         if (linnet_probe(e.source().context(), &any, &ignored) == LINNET_ERR_NO_MEMORY) {

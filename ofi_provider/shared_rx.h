@@ -100,6 +100,7 @@ private:
     std::array<Queue, 2> queues_;
     RecvOperation* running_{nullptr};          // ring of those that have left their queue with a message
     std::unordered_map<void*, Arrival> claims_;   // by context
+    void keep_spare(std::list<Arrival>& of, std::list<Arrival>::iterator record) noexcept;
     std::list<Arrival> spare_;                 // one, for a message that comes when there is no memory
     OperationPool<RecvOperation> receives_;
 };
