@@ -172,7 +172,7 @@ struct UdpPort::Failed {
 void UdpPort::no_cutting_for(unsigned channel, const Failed& run) noexcept
 {
     Channel& ch = channels_[channel];
-    ch.narrow[ch.next_narrow++ % ch.narrow.size()] = path_key(run.to);
+    ch.narrow[ch.next_narrow++] = path_key(run.to);
     try {
         LINNET_LOG(log_, kInfo, "udp: the way to %s became too narrow for datagrams of %zu bytes (%s, errno %d): they go one by one, in fragments",
                    run.to.address().text().c_str(), run.segment, errno_text(run.error), run.error);
@@ -189,9 +189,9 @@ std::size_t UdpPort::give_up(unsigned channel, const Failed& run, bool& refused)
         static_cast<void>(take_errors(run.socket));
     } else if (queue_is_full(run.error)) {
         refused = true;
-    } else if (run.frames > 1 && (run.error == EMSGSIZE || run.error == EINVAL) && too_narrow(run.to, run.segment)) {
+    } else if (run.frames > 1 && (run.error == EMSGSIZE || run.error == EINVAL) && channels_[channel].narrow.back() == 0 && too_narrow(run.to, run.segment)) {
         no_cutting_for(channel, run);
-    } else if (run.frames > 1 && cannot_cut(run.error)) {
+    } else if (run.frames > 1 && cannot_cut(run.error)) {   // for nobody; also when too many hosts are reached by ways that are too narrow
         run.socket.cuts.store(false, std::memory_order_relaxed);
         if (!told_uncut_.exchange(true, std::memory_order_relaxed)) {
             LINNET_LOG(log_, kInfo, "udp: the kernel refused to cut datagrams apart (%s, errno %d): they go one by one", errno_text(run.error), run.error);
