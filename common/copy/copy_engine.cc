@@ -11,6 +11,7 @@
 #endif
 
 #include "sys/futex.h"
+#include "sys/system_clock.h"
 
 namespace linnet {
 namespace {
@@ -70,9 +71,9 @@ void CopyJob::finished(Status status) noexcept
 bool CopyJob::sleep(Nanos most) noexcept
 {
     std::uint32_t open = open_.fetch_or(kWaits, std::memory_order_acq_rel) | kWaits;
-    bool in_time = true;
-    while (open != kWaits && in_time) {   // what ends meanwhile begins the time again: somebody works
-        in_time = futex_wait(open_, open, most) != FutexResult::kTimedOut;
+    const TimePoint until = monotonic_now() + most;
+    for (Nanos left = most; open != kWaits && left > Nanos::zero(); left = until - monotonic_now()) {   // signals wake it, too
+        static_cast<void>(futex_wait(open_, open, left));
         open = open_.load(std::memory_order_acquire);
     }
     if (open == kWaits) {

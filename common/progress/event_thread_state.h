@@ -41,7 +41,8 @@ public:
     void give_back() noexcept
     {
         if (state_.load(std::memory_order_acquire) == State::kKept) {
-            if (thread_affinity() == kept_) {
+            const CpuSet mine = thread_affinity();
+            if (mine == kept_ || mine == (kept_ & process_affinity())) {   // the second: the whole process was confined meanwhile
                 static_cast<void>(set_thread_affinity(had_));
             }
             state_.store(State::kFree, std::memory_order_release);

@@ -522,10 +522,12 @@ void ProgressEngine::arm() noexcept
                 const bool quiet = prepare_sources(EventSource::Sleeper::kEventThread);
                 if (!quiet) {   // there is work: it looks at all sources itself before it sleeps again
                     let_go();
-                    stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms, wake_event_thread() ? 1 : 0);
+                    bool woke = wake_event_thread();
                     if (event_thread_state() == EventThreadState::kArmed) {
                         event_sleep_.ring();
+                        woke = true;
                     }
+                    stats_.block(StatsRole::kAnyThread).add_shared(Counter::kEventThreadArms, woke ? 1 : 0);
                     break;
                 }
                 const std::uint32_t polled = polled_kicks_;

@@ -276,20 +276,19 @@ public:
         if (now < due_) {
             return 0;
         }
-        std::size_t lap = 0;
-        for (Link* link = list_.front(); link != nullptr; link = list_.next(*link)) {
-            ++lap;
+        IntrusiveList<Link> rest;   // to be looked at; the sink may end any of them
+        while (Link* const link = list_.pop_front()) {
+            rest.push_back(*link);
         }
         unsigned done = 0;
         due_ = TimePoint::max();
-        for (; lap != 0 && !list_.empty(); --lap) {   // each goes to the back, and so their order stays; the sink may end any of them
-            Link& link = *list_.pop_front();
-            list_.push_back(link);
-            if (link.deadline <= now) {
+        while (Link* const link = rest.pop_front()) {
+            list_.push_back(*link);   // their order stays
+            if (link->deadline <= now) {
                 ++done;
-                give_up(link);
+                give_up(*link);
             } else {
-                due_ = std::min(due_, link.deadline);
+                due_ = std::min(due_, link->deadline);
             }
         }
         return done;

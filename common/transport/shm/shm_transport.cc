@@ -4,6 +4,9 @@
 #include "transport/shm/shm_transport.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -175,7 +178,12 @@ std::string ShmTransport::describe(const Link& link, const char* what, int error
 
 void ShmTransport::fail_link(Link& link, Status why, int error, const char* what) noexcept
 {
-    const std::string text = describe(link, what, error);
+    std::string text;
+    try {
+        text = describe(link, what, error);
+    } catch (const std::bad_alloc&) {
+        // it ends without a word
+    }
     if (link.state == LinkState::kAwaitOffer || link.state == LinkState::kAwaitHello) {
         ++rubbish_;
         rx_counters_.add(Counter::kRefusedHellos);
@@ -388,7 +396,9 @@ unsigned ShmTransport::run_timers() noexcept
 {
     return opening_.expire(clock_.now(), [this](Link& link) {
         token_.assert_held();
-        fail_link(link, Status::kTimedOut, 0, (std::string{"gave up while "} + state_text(link.state)).c_str());
+        std::array<char, 96> what{};
+        std::snprintf(what.data(), what.size(), "gave up while %s", state_text(link.state));
+        fail_link(link, Status::kTimedOut, 0, what.data());
     });
 }
 
