@@ -261,21 +261,32 @@ TEST(UdpPort, ConnectedSocketFollowsThePeerThatIsTalkedToMost)
     }
 }
 
-// A host with two networks, and a peer on each: what a peer gets comes from the address that it knows.
-TEST(UdpPort, ConnectedSocketLeavesTheAddressOfItsFirstPeerBehind)
-{
-    std::string why;
-    const auto hosts = testing::NamespacePair::make(why);
-    if (hosts == nullptr) {
-        GTEST_SKIP() << why;
+// Two hosts with two networks.
+class UdpPortOfTwoNetworks : public ::testing::Test {
+protected:
+    void SetUp() override
+    {
+        std::string why;
+        hosts = testing::NamespacePair::make(why);
+        if (hosts == nullptr) {
+            GTEST_SKIP() << why;
+        }
+        for (const unsigned host : {0u, 1u}) {
+            ASSERT_TRUE(hosts->ip(host, "addr add 10.71.0." + std::to_string(host + 1) + "/24 dev eth0"));
+        }
     }
-    for (const unsigned host : {0u, 1u}) {
-        ASSERT_TRUE(hosts->ip(host, "addr add 10.71.0." + std::to_string(host + 1) + "/24 dev eth0"));
-    }
-    const auto made_on = [&](unsigned host) {
+    [[nodiscard]] std::unique_ptr<Node> made_on(unsigned host) const
+    {
         const testing::NamespacePair::Scope there{*hosts, host};
         return std::make_unique<Node>("eth0");
-    };
+    }
+
+    std::unique_ptr<testing::NamespacePair> hosts;
+};
+
+// A peer on each: what a peer gets comes from the address that it knows.
+TEST_F(UdpPortOfTwoNetworks, ConnectedSocketLeavesTheAddressOfItsFirstPeerBehind)
+{
     const auto a = made_on(0);
     std::array<std::unique_ptr<Node>, 2> peers{made_on(1), made_on(1)};
     const std::array<frames::Route, 2> seen{a->route_at({10, 99, 0, 1}), a->route_at({10, 71, 0, 1})};
@@ -311,20 +322,8 @@ TEST(UdpPort, ConnectedSocketLeavesTheAddressOfItsFirstPeerBehind)
 }
 
 // The kernel cuts for the others all the same.
-TEST(UdpPort, PathThatBecameNarrowIsNoReasonNotToCutForOthers)
+TEST_F(UdpPortOfTwoNetworks, PathThatBecameNarrowIsNoReasonNotToCutForOthers)
 {
-    std::string why;
-    const auto hosts = testing::NamespacePair::make(why);
-    if (hosts == nullptr) {
-        GTEST_SKIP() << why;
-    }
-    for (const unsigned host : {0u, 1u}) {
-        ASSERT_TRUE(hosts->ip(host, "addr add 10.71.0." + std::to_string(host + 1) + "/24 dev eth0"));
-    }
-    const auto made_on = [&](unsigned host) {
-        const testing::NamespacePair::Scope there{*hosts, host};
-        return std::make_unique<Node>("eth0");
-    };
     const auto a = made_on(0);
     const auto narrow = made_on(1);
     narrow->route = narrow->route_at({10, 71, 0, 2});

@@ -396,15 +396,23 @@ TEST_P(SilentBulkTest, StoppedPeerKeepsItsLinks)
 
 INSTANTIATE_TEST_SUITE_P(, SilentBulkTest, ::testing::Bool());
 
-TEST_F(PathsTest, BulkLinkThatAloneFallsSilentGoesToTheLane)
-{
-    for (auto& t : second) {
-        t->told_of_death(false);
+class BulkLinkTest : public PathsTest {
+protected:
+    void go_to_second_that_tells_of_no_death()
+    {
+        for (auto& t : second) {
+            t->told_of_death(false);
+        }
+        ASSERT_TRUE(connect(*a));
+        second_takes = 2ms;
+        transfers(*a, 120);
+        ASSERT_TRUE(on_second());
     }
-    ASSERT_TRUE(connect(*a));
-    second_takes = 2ms;
-    transfers(*a, 120);
-    ASSERT_TRUE(on_second());
+};
+
+TEST_F(BulkLinkTest, ThatAloneFallsSilentGoesToTheLane)
+{
+    ASSERT_NO_FATAL_FAILURE(go_to_second_that_tells_of_no_death());
     const int before[] = {to_b->bulk_downs, to_a->bulk_downs};
     other.fall_silent();
     run_for(5s);
@@ -415,15 +423,9 @@ TEST_F(PathsTest, BulkLinkThatAloneFallsSilentGoesToTheLane)
     EXPECT_EQ(world.net.links_up(LinkRole::kLane), 1u);
 }
 
-TEST_F(PathsTest, BulkLinkThatIsSilentAndCannotMoveIsTheSilenceOfThePeerOnlyForWhoNeedsIt)
+TEST_F(BulkLinkTest, ThatIsSilentAndCannotMoveIsTheSilenceOfThePeerOnlyForWhoNeedsIt)
 {
-    for (auto& t : second) {
-        t->told_of_death(false);
-    }
-    ASSERT_TRUE(connect(*a));
-    second_takes = 2ms;
-    transfers(*a, 120);
-    ASSERT_TRUE(on_second());
+    ASSERT_NO_FATAL_FAILURE(go_to_second_that_tells_of_no_death());
     const auto said = [&] {
         const auto& lines = a->lines();
         return std::any_of(lines.begin(), lines.end(), [](const std::string& l) { return l.find("has not answered for") != std::string::npos; });
