@@ -9,7 +9,7 @@
 // Threads      Several jobs at once. One job is driven by one thread at a time: submit(), poll() and wait() are for the holder of whatever guards it.
 //              done() any, as a hint.
 // Blocking     submit() at most as long as a copy of the piece takes. poll() at most a slice of 16 KiB. wait() until all is copied: it does itself whatever
-//              nobody has begun, and sleeps only for what others have, with a warning when they take a second.
+//              nobody has begun, and sleeps only for what others have, with a warning when they take long.
 // Failure      submit() takes everything; what an engine cannot do, the processor does. Memory of another process may turn out to be gone: wait() says so,
 //              after the rest of the job was done.
 // Overlap      The ranges of a job do not overlap each other, except as equal sources.
