@@ -64,9 +64,9 @@ private:
     static constexpr unsigned kPollsPerRest = 4096;
     static constexpr unsigned kPassesPerTurn = 16;
     static constexpr unsigned kTurnsPerSearch = 16;
-    // Where passes take longer, for so long, as far as pollers know the time. An arrival waits no longer; and 0.5 us per turn, 2.5 where system calls are slow,
-    // are little of it: with 5 us, half a round trip over shared memory took 0.17 us more there.
-    static constexpr Nanos kBetweenTurns{100'000};
+    // Where passes take longer, for so long, as far as pollers know the time. An arrival waits no longer; and a turn, 0.5 us, or 5 where system calls are slow,
+    // is a hundredth of it at most. (There, with 5 us, half a round trip over shared memory took 0.17 us more; with 100, one in twenty.)
+    static constexpr Nanos kBetweenTurns{500'000};
 
     unsigned run_queued(unsigned budget, bool by_event_thread) noexcept
     {

@@ -214,7 +214,7 @@ TEST_F(RestingTest, SourceThatRestsWaitsNoLongerWherePassesTakeLong)
     poll_busily(kUntilRest);
     ASSERT_TRUE(idle.rests());
     busy.on_handled = [](std::uint64_t) {
-        for (const TimePoint end = monotonic_now() + 110us; monotonic_now() < end;) {
+        for (const TimePoint end = monotonic_now() + 510us; monotonic_now() < end;) {
         }
     };
     const std::uint64_t polls = idle.polls();
