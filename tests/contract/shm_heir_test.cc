@@ -37,11 +37,7 @@ TEST(ShmHeir, DoesNotHideTheDeathOfItsParent)
     }};
     ::close(life[0]);
     ASSERT_TRUE(parent.open());
-    Result<LinkId> link = Status::kUnreachable;
-    for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
-        link = parent.end.transport->connect(PeerId{1}, LinkRole::kLane, child.end.name);
-    }
-    ASSERT_TRUE(link.ok());
+    ASSERT_TRUE(parent.calls(child, LinkRole::kLane));
     const Sink& seen = parent.end.sink;
     ASSERT_TRUE(parent.run_until([&] { return !seen.packets.empty(); })) << "the heir is there by then";
     ASSERT_TRUE(seen.downs.empty());
@@ -75,11 +71,7 @@ TEST(ShmHeir, PeerThatIsOnlySilentKeepsItsLink)
         }
     }};
     ASSERT_TRUE(parent.open());
-    Result<LinkId> link = Status::kUnreachable;
-    for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
-        link = parent.end.transport->connect(PeerId{1}, LinkRole::kLane, child.end.name);
-    }
-    ASSERT_TRUE(link.ok());
+    ASSERT_TRUE(parent.calls(child, LinkRole::kLane));
     ASSERT_TRUE(parent.run_until([&] { return !parent.end.sink.ups.empty(); }));
     ASSERT_EQ(::kill(process.pid(), SIGSTOP), 0);
     EXPECT_FALSE(parent.run_until([&] { return !parent.end.sink.downs.empty(); }, 2500ms));

@@ -56,6 +56,15 @@ struct Solo {
         end.transport = std::make_unique<shm::ShmTransport>(settings, clock, testing::test_log(), stats, copy != nullptr ? *copy : alone);
     }
     [[nodiscard]] bool open() { return end.transport->open(end.sink, end.name) == Status::kOk; }
+    // As soon as the other one, in a process of its own, is there to be called.
+    [[nodiscard]] bool calls(const Solo& other, LinkRole role)
+    {
+        Result<LinkId> link = Status::kUnreachable;
+        for (const TimePoint until = monotonic_now() + 10s; !link.ok() && monotonic_now() < until;) {
+            link = end.transport->connect(PeerId{1}, role, other.end.name);
+        }
+        return link.ok();
+    }
     [[nodiscard]] bool run_until(const std::function<bool()>& done, std::chrono::milliseconds limit = 20s)
     {
         for (const TimePoint until = monotonic_now() + limit; !done() && monotonic_now() < until;) {

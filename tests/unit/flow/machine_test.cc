@@ -374,12 +374,7 @@ TEST_F(MachineTest, WhatTheNetworkRefusedGoesOutNext)
 // A full queue of our own loses nothing: nobody is told of what never left, and nothing is repeated.
 TEST_F(MachineTest, BlocksThatTheNetworkRefusedWereNeverSent)
 {
-    Machine::Config config;
-    config.first_credit = 40;
-    join(config);
-    const std::size_t block = a->machine.block_payload();
-    a->send_bulk(30 * block, 30 * block);
-    a->give();
+    thirty_blocks();
     std::array<TxFrame, 32> out;
     for (const unsigned from : {0u, 10u, 15u}) {
         const std::size_t n = a->machine.produce(sim.now, out);

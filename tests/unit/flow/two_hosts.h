@@ -57,8 +57,8 @@ protected:
         std::memcpy(frame.data(), &h, sizeof h);
         return frame;
     }
-    // A train of 30 blocks, of which the first ten arrive.
-    void ten_of_thirty_blocks()
+    // A train of 30 blocks, ready to be sent.
+    void thirty_blocks()
     {
         Machine::Config config;
         config.first_credit = 40;
@@ -66,6 +66,11 @@ protected:
         const std::size_t block = a->machine.block_payload();
         a->send_bulk(30 * block, 30 * block);
         a->give();
+    }
+    // The first ten of them arrive.
+    void ten_of_thirty_blocks()
+    {
+        thirty_blocks();
         for (unsigned i = 0; i < 30; ++i) {
             const auto frame = frame_of(*a);
             ASSERT_EQ(head_of(frame).kind, wire::FrameKind::kBlock);

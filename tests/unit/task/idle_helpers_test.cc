@@ -379,7 +379,7 @@ TEST_F(IdleHelpersTest, HelperThatGetsNoCoreIsNotCalledAgainForAWhile)
     manual.be_late_for_others(1ms);   // from the call until it is up
     h.call(1);
     EXPECT_TRUE(eventually([&] { return !h.useful(); }));
-    manual.advance(4ms);
+    manual.advance(3ms);
     EXPECT_TRUE(h.useful());
     h.stop();
 }
