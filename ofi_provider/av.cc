@@ -165,6 +165,16 @@ void Av::detach(Endpoint& endpoint) noexcept
 
 // ---- insertion ----
 
+namespace {
+// What an insertion does not come to, whatever ends it, has no address.
+void begin_with_none(fi_addr_t* out, std::size_t count) noexcept
+{
+    if (out != nullptr) {
+        std::fill_n(out, count, FI_ADDR_NOTAVAIL);
+    }
+}
+}   // namespace
+
 int Av::begin(std::uint64_t flags, void* context) const noexcept
 {
     constexpr std::uint64_t kFlags = FI_MORE | FI_SYNC_ERR;
@@ -246,6 +256,7 @@ int Av::insert(fid_av* f, const void* addresses, std::size_t count, fi_addr_t* o
 {
     return guarded([&] {
         Av& av = of(f);
+        begin_with_none(out, count);
         if (const int error = av.begin(flags, context); error != FI_SUCCESS) {
             return error;
         }
@@ -279,10 +290,12 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
 {
     return guarded([&] {
         Av& av = of(f);
+        begin_with_none(out, nodes * services);
         if (const int error = av.begin(flags, context); error != FI_SUCCESS) {
             return error;
         }
-        if (node == nullptr || (service == nullptr && services > 1)) {
+        // As in fi_getinfo(3) either may be missing; but nothing is counted from what is not there.
+        if ((node == nullptr && (nodes > 1 || service == nullptr)) || (service == nullptr && services > 1)) {
             return -FI_EINVAL;
         }
         if (nodes > 1 && Address::is_uri(node)) {   // what is to be counted, the node, is not its end
@@ -293,10 +306,10 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
         Insertion in{out, flags, context};
         for (std::size_t n = 0; n < nodes; ++n) {
             for (std::size_t s = 0; s < services; ++s) {
-                const auto at = advanced_node(node, n);
+                const auto at = node == nullptr ? std::optional<std::string>{} : advanced_node(node, n);
                 const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
-                const bool good = at && (service == nullptr || port);
-                av.put(in, good ? Address::resolve(at->c_str(), service == nullptr ? nullptr : port->c_str(), false, false, format) : std::nullopt);
+                const bool good = (node == nullptr || at) && (service == nullptr || port);
+                av.put(in, good ? Address::resolve(at ? at->c_str() : nullptr, port ? port->c_str() : nullptr, false, false, format) : std::nullopt);
             }
         }
         return av.finish(in);

@@ -91,10 +91,10 @@ int Eq::control(struct fid* f, int command, void* arg) noexcept
     return command == FI_GETWAIT ? -FI_ENODATA : -FI_ENOSYS;
 }
 
-// Under lock_: the descriptor says whether there are events.
+// Under lock_: the descriptor says whether there is something.
 void Eq::show() noexcept
 {
-    std::uint64_t count = events_.empty() ? 0 : 1;
+    std::uint64_t count = is_empty() ? 0 : 1;
     if (fd_ >= 0) {
         std::uint64_t old = 0;
         [[maybe_unused]] ssize_t n = ::read(fd_, &old, sizeof old);
@@ -104,11 +104,12 @@ void Eq::show() noexcept
     }
 }
 
-void Eq::add(Event&& e)
+template <class Entry>
+void Eq::add(std::deque<Entry>& to, Entry&& entry)
 {
     {
         const std::lock_guard guard{lock_};
-        events_.push_back(std::move(e));
+        to.push_back(std::move(entry));
         show();
     }
     if (kind_ == FI_WAIT_MUTEX_COND) {
@@ -120,20 +121,20 @@ void Eq::add(Event&& e)
 
 void Eq::report(std::uint32_t event, const fi_eq_entry& entry)
 {
-    add({event, {reinterpret_cast<const char*>(&entry), sizeof entry}, false, {}});
+    add(events_, Event{event, {reinterpret_cast<const char*>(&entry), sizeof entry}});
 }
 
-void Eq::report_error(const fi_eq_err_entry& entry) { add({0, {}, true, entry}); }
+void Eq::report_error(const fi_eq_err_entry& entry) { add(errors_, fi_eq_err_entry{entry}); }
 
 ssize_t Eq::take(std::uint32_t* event, void* to, std::size_t bytes, std::uint64_t flags)
 {
+    if (!errors_.empty()) {
+        return -FI_EAVAIL;
+    }
     if (events_.empty()) {
         return -FI_EAGAIN;
     }
     const Event& e = events_.front();
-    if (e.is_error) {
-        return -FI_EAVAIL;
-    }
     if (bytes < e.bytes.size()) {
         return -FI_ETOOSMALL;
     }
@@ -168,18 +169,18 @@ ssize_t Eq::read_error(fid_eq* f, fi_eq_err_entry* to, std::uint64_t flags) noex
         return -FI_EINVAL;
     }
     const std::lock_guard guard{eq.lock_};
-    if (eq.events_.empty() || !eq.events_.front().is_error) {
+    if (eq.errors_.empty()) {
         return -FI_EAGAIN;
     }
     // Before 1.5 the entry ended with err_data.
     const bool sized = FI_VERSION_GE(eq.fabric_.api_version, FI_VERSION(1, 5));
     const std::size_t bytes = sized ? sizeof *to : offsetof(fi_eq_err_entry, err_data_size);
-    fi_eq_err_entry told = eq.events_.front().error;
+    fi_eq_err_entry told = eq.errors_.front();
     told.err_data = sized && to->err_data_size != 0 ? to->err_data : nullptr;   // else it would become ours: there is none
     told.err_data_size = 0;
     std::memcpy(to, &told, bytes);
     if ((flags & FI_PEEK) == 0) {
-        eq.events_.pop_front();
+        eq.errors_.pop_front();
         eq.show();
     }
     return static_cast<ssize_t>(bytes);
@@ -194,7 +195,8 @@ ssize_t Eq::write(fid_eq* f, std::uint32_t event, const void* from, std::size_t 
         if (flags != 0 || (from == nullptr && bytes != 0)) {
             return -FI_EINVAL;
         }
-        static_cast<Eq&>(*f).add({event, {static_cast<const char*>(from), bytes}, false, {}});
+        auto& eq = static_cast<Eq&>(*f);
+        eq.add(eq.events_, Event{event, {static_cast<const char*>(from), bytes}});
         return static_cast<ssize_t>(bytes);
     });
 }
@@ -226,7 +228,7 @@ ssize_t Eq::sread(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, 
 int Eq::try_wait() noexcept
 {
     const std::lock_guard guard{lock_};
-    return kind_ == FI_WAIT_NONE ? -FI_EINVAL : events_.empty() ? FI_SUCCESS : -FI_EAGAIN;
+    return kind_ == FI_WAIT_NONE ? -FI_EINVAL : is_empty() ? FI_SUCCESS : -FI_EAGAIN;
 }
 
 const char* Eq::error_text(fid_eq*, int provider_error, const void*, char* to, std::size_t bytes) noexcept { return status_text(provider_error, to, bytes); }

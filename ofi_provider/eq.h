@@ -30,8 +30,6 @@ private:
     struct Event {
         std::uint32_t kind;
         std::string bytes;
-        bool is_error;
-        fi_eq_err_entry error;
     };
     Eq(Fabric& fabric, fi_wait_obj kind, bool writable);
     ~Eq();
@@ -42,18 +40,21 @@ private:
     static ssize_t write(fid_eq* f, std::uint32_t event, const void* from, std::size_t bytes, std::uint64_t flags) noexcept;
     static ssize_t sread(fid_eq* f, std::uint32_t* event, void* to, std::size_t bytes, int timeout, std::uint64_t flags) noexcept;
     static const char* error_text(fid_eq* f, int provider_error, const void* data, char* to, std::size_t bytes) noexcept;
-    void add(Event&& e);
+    template <class Entry>
+    void add(std::deque<Entry>& to, Entry&& entry);
+    [[nodiscard]] bool is_empty() const noexcept { return events_.empty() && errors_.empty(); }
     ssize_t take(std::uint32_t* event, void* to, std::size_t bytes, std::uint64_t flags);
     void show() noexcept;
 
     Fabric& fabric_;
     fi_wait_obj kind_;
     bool writable_;                  // opened for fi_eq_write()
-    int fd_{-1};                     // with a wait object: an eventfd that is readable while there are events
+    int fd_{-1};                     // with a wait object: an eventfd that is readable while there is something
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;   // these two are the application's (FI_WAIT_MUTEX_COND)
     pthread_cond_t cond_ = PTHREAD_COND_INITIALIZER;
     std::mutex lock_;
-    std::deque<Event> events_;       // guarded by lock_
+    std::deque<Event> events_;       // guarded by lock_, as is the next
+    std::deque<fi_eq_err_entry> errors_;   // fi_eq(3): "out of band"; read before any event
 };
 
 }   // namespace linnet::ofi

@@ -57,7 +57,15 @@ bool no_key(const char* attribute, std::size_t bytes, std::uint32_t version)
     return bytes == 0 || FI_VERSION_LT(version, FI_VERSION(1, 5)) || refuse(attribute, bytes, 0);
 }
 
-// Before 1.5 mr_mode was an enumeration, where the provider chose if the application did not; 1.5 made it bits, of which we need none.
+// fi_mr(3): the values of the enumeration that mr_mode was before 1.5 stand alone, and its bits are of 1.5.
+bool mr_mode_possible(int wanted, std::uint32_t version)
+{
+    const bool old = (wanted & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0 || FI_VERSION_LT(version, FI_VERSION(1, 5));
+    return !old || wanted == FI_MR_UNSPEC || wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE ||
+           refuse("domain_attr->mr_mode, what must stand alone and more:", static_cast<unsigned>(wanted), FI_MR_BASIC | FI_MR_SCALABLE);
+}
+
+// Before 1.5 the provider chose if the application did not; of the bits since then we need none.
 int mr_mode_for(int wanted, std::uint32_t version) noexcept
 {
     const int choice = FI_VERSION_LT(version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
@@ -241,8 +249,8 @@ bool take_domain(const fi_domain_attr& want, fi_info& offer)
         at_most("domain_attr->max_ep_stx_ctx", want.max_ep_stx_ctx, d.max_ep_stx_ctx) &&
         at_most("domain_attr->max_ep_srx_ctx", want.max_ep_srx_ctx, d.max_ep_srx_ctx) &&
         at_most("domain_attr->cntr_cnt", want.cntr_cnt, d.cntr_cnt) && at_most("domain_attr->mr_iov_limit", want.mr_iov_limit, d.mr_iov_limit) &&
-        at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && within("domain_attr->caps", want.caps, d.caps) &&
-        at_most("domain_attr->max_err_data", want.max_err_data, d.max_err_data) &&
+        at_most("domain_attr->mr_cnt", want.mr_cnt, d.mr_cnt) && mr_mode_possible(want.mr_mode, offer.fabric_attr->api_version) &&
+        within("domain_attr->caps", want.caps, d.caps) && at_most("domain_attr->max_err_data", want.max_err_data, d.max_err_data) &&
         no_key("domain_attr->auth_key_size", want.auth_key_size, offer.fabric_attr->api_version);
     d.domain = presence == Presence::kOpen ? want.domain : nullptr;
     // Everything is safe and automatic inside, so any weaker wish is granted by its name.

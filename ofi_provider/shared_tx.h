@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the Linnet authors
 // Shared transmit contexts: fi_stx_context of fi_endpoint(3). README.md "Shared contexts".
 //
-// Owner: the application; endpoints that are bound to it keep it from being closed. Threads: any. Blocking: nothing. Failure: fi_errno.
+// Owner: the application; its memory is kept until the last endpoint that is bound to it is closed, too. Threads: any. Blocking: nothing. Failure: fi_errno.
 #pragma once
 
 #include <atomic>

@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 // A blocking call polls about as long as a wake-up costs before it sleeps.
 constexpr std::chrono::microseconds kSpin{20};
 constexpr std::chrono::milliseconds kSignallerPause{1};
+constexpr int kWithoutBell = 1;   // milliseconds: how often who could have none looks
 }   // namespace
 
 int milliseconds_until(Clock::time_point deadline) noexcept
@@ -335,13 +336,7 @@ bool Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
         if (ready()) {
             return true;
         }
-        const auto left = [this, before = leaves_] { return leaves_ != before; };
-        if (deadline == Clock::time_point::max()) {
-            left_.wait(guard, left);
-        } else {
-            left_.wait_until(guard, deadline, left);
-        }
-        return true;
+        return rest_behind_watcher(guard, deadline);
     }
     watched_ = true;
     ours_.silence();
@@ -353,10 +348,41 @@ bool Waitable::rest(Clock::time_point deadline, const std::function<bool()>& rea
         interrupted = ::poll(&p, 1, milliseconds_until(deadline)) < 0 && errno == EINTR;
     }
     guard.lock();
+    leave_watch();
+    return !interrupted;
+}
+
+// Under rest_lock_, as the next: all that wait behind look again.
+void Waitable::leave_watch() noexcept
+{
     watched_ = false;
     ++leaves_;
     ours_.unuse();
-    left_.notify_all();
+    for (const Behind* b = behind_; b != nullptr; b = b->next) {
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const ssize_t n = b->bell >= 0 ? ::write(b->bell, &one, sizeof one) : 0;
+    }
+}
+
+bool Waitable::rest_behind_watcher(std::unique_lock<std::mutex>& guard, Clock::time_point deadline) noexcept
+{
+    Behind me{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), behind_};
+    behind_ = &me;
+    bool interrupted = false;
+    for (const unsigned before = leaves_; leaves_ == before && !interrupted && Clock::now() < deadline;) {
+        guard.unlock();
+        pollfd p{me.bell, POLLIN, 0};   // a negative one is passed over
+        interrupted = ::poll(&p, 1, me.bell >= 0 ? milliseconds_until(deadline) : kWithoutBell) < 0 && errno == EINTR;
+        guard.lock();
+    }
+    Behind** at = &behind_;
+    while (*at != &me) {
+        at = &(*at)->next;
+    }
+    *at = me.next;
+    if (me.bell >= 0) {
+        ::close(me.bell);
+    }
     return !interrupted;
 }
 

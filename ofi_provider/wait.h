@@ -22,7 +22,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -142,8 +141,7 @@ public:
     // The same, after the other thread.
     void progress_surely() noexcept;
     // One step of a blocking call: returns when something may have happened, at the latest at `deadline`. `ready` is asked after
-    // the bell has been armed, under a lock: it calls nothing of this class. False: a signal handler has interrupted the sleep, of which a thread that
-    // waits for a watcher learns nothing.
+    // the bell has been armed, under a lock: it calls nothing of this class. False: a signal handler has interrupted the sleep.
     bool sleep(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
     // fi_trywait(3), in two steps, since what is done for one object must not undo what was for another: first for all of them, something is there
     // already; then for each, 0: the application may sleep on the wait object; -FI_EAGAIN.
@@ -168,20 +166,27 @@ private:
     int watch(Source& source);
     bool arm(const std::function<bool()>& ready);
     bool rest(std::chrono::steady_clock::time_point deadline, const std::function<bool()>& ready);
+    bool rest_behind_watcher(std::unique_lock<std::mutex>& guard, std::chrono::steady_clock::time_point deadline) noexcept;
+    void leave_watch() noexcept;
     void run_signaller();
 
     struct Fed {
         Source* source;
         unsigned bindings;
     };
+    // A thread behind the watcher, in poll(2) with a bell of its own, since a signal handler must end its sleep, and ends no wait for a condition variable.
+    struct Behind {
+        int bell;
+        Behind* next;
+    };
 
     fi_wait_obj kind_{FI_WAIT_NONE};
     Bed ours_;                            // of threads in rest()
     Bed lent_;                            // to the application: FI_WAIT_FD
     std::mutex rest_lock_;                // lock order: before nothing of ours
-    std::condition_variable left_;        // a watcher has left
-    bool watched_{false};                 // guarded by rest_lock_, as is the next
+    bool watched_{false};                 // guarded by rest_lock_, as are the next
     unsigned leaves_{0};                  // of watchers
+    Behind* behind_{nullptr};             // who waits for the watcher to leave
     Lock sources_lock_;
     std::vector<Fed> sources_;   // guarded by sources_lock_
 

@@ -34,11 +34,13 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;
-    if (r.data.length > config_.offer_min && r.data.contiguous() && offers(peer, r.data.length, !args.copy)) {
+    // Who asks whether the process has it shall not wait for its receive, as long as a lane can carry it.
+    const bool announces = !args.acked || r.data.length > config_.eager_limit;
+    if (r.data.length > config_.offer_min && announces && r.data.contiguous() && offers(peer, r.data.length, !args.copy)) {
         return send_rts(peer, args, r, true);
     }
     const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
-    const bool for_the_lane = r.data.length <= kAlwaysEager || r.data.length <= layer_->lane_worth(peer);
+    const bool for_the_lane = r.data.length <= kAlwaysEager || !announces || r.data.length <= layer_->lane_worth(peer);
     if (r.data.length <= config_.eager_limit && for_the_lane && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
             const Status sent = send_eager(peer, args, r);

@@ -210,5 +210,76 @@ TEST(LinnetInfo, NameOfAnEndpointIsNoSourceOfAnotherAndMayBeADestination)
     });
 }
 
+// fi_av(3): "the fi_addr buffer associated with a failed or aborted insertion will be set to FI_ADDR_NOTAVAIL", also where nothing was begun.
+TEST(LinnetAddressVector, RefusedInsertionLeavesNoAddress)
+{
+    alone([] {
+        Node n;
+        fi_addr_t at[4];
+        const auto refused = [&](std::size_t count, int error, const std::function<int()>& insertion) {
+            std::fill_n(at, 4, 5u);
+            EXPECT_EQ(insertion(), error);
+            EXPECT_EQ(std::count(at, at + 4, FI_ADDR_NOTAVAIL), static_cast<std::ptrdiff_t>(count));
+        };
+        const std::string name = n.name();
+        refused(1, -FI_EBADFLAGS, [&] { return fi_av_insert(n.av, name.data(), 1, at, FI_PEEK, nullptr); });
+        refused(2, -FI_EINVAL, [&] { return fi_av_insert(n.av, nullptr, 2, at, 0, nullptr); });
+        refused(1, -FI_EINVAL, [&] { return fi_av_insertsvc(n.av, nullptr, nullptr, at, 0, nullptr); });
+        refused(4, -FI_EINVAL, [&] { return fi_av_insertsym(n.av, nullptr, 2, "5000", 2, at, 0, nullptr); });
+        refused(0, 1, [&] { return fi_av_insert(n.av, name.data(), 1, at, 0, nullptr); });
+    });
+}
+
+// fi_av(3): node and service "are defined the same as fi_getinfo(3)".
+TEST(LinnetAddressVector, ServiceWithoutANodeIsThatOfThisHost)
+{
+    alone([] {
+        Node n{{.addr_format = FI_SOCKADDR_IN}};
+        fi_addr_t at[2] = {};
+        EXPECT_EQ(fi_av_insertsvc(n.av, nullptr, "5000", at, 0, nullptr), 1);
+        EXPECT_EQ(fi_av_insertsym(n.av, nullptr, 1, "5000", 2, at, 0, nullptr), 2);
+        sockaddr_in told{};
+        std::size_t bytes = sizeof told;
+        EXPECT_EQ(fi_av_lookup(n.av, at[1], &told, &bytes), 0);
+        EXPECT_EQ(text_of(&told, bytes), "127.0.0.1:5001");
+        EXPECT_EQ(text_of(&told, bytes), resolved(FI_SOCKADDR_IN, nullptr, "5001"));
+    });
+}
+
+// fi_eq(3): errors are "out of band", so what has happened before does not hide them.
+TEST(LinnetEventQueue, ErrorIsToldBeforeTheEventsThatCameFirst)
+{
+    alone([] {
+        Node n;
+        fi_eq_attr eq_attr{};
+        eq_attr.wait_obj = FI_WAIT_UNSPEC;
+        eq_attr.flags = FI_WRITE;
+        fid_eq* eq = nullptr;
+        fid_av* av = nullptr;
+        fi_av_attr av_attr{};
+        av_attr.flags = FI_EVENT;
+        ASSERT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), 0);
+        ASSERT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), 0);
+        ASSERT_EQ(fi_av_bind(av, &eq->fid, 0), 0);
+        fi_eq_entry e{};
+        EXPECT_EQ(fi_eq_write(eq, FI_NOTIFY, &e, sizeof e, 0), static_cast<ssize_t>(sizeof e));
+        const std::string nobody(n.name().size(), '\0');
+        EXPECT_EQ(fi_av_insert(av, nobody.data(), 1, nullptr, 0, &n), 0);
+        std::uint32_t event = 0;
+        fi_eq_err_entry bad{};
+        EXPECT_EQ(fi_eq_read(eq, &event, &e, sizeof e, 0), -FI_EAVAIL);
+        EXPECT_EQ(fi_eq_readerr(eq, &bad, FI_PEEK), static_cast<ssize_t>(sizeof bad));
+        EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), static_cast<ssize_t>(sizeof bad));
+        EXPECT_EQ(bad.context, &n);
+        EXPECT_EQ(fi_eq_readerr(eq, &bad, 0), -FI_EAGAIN);
+        EXPECT_EQ(fi_eq_read(eq, &event, &e, sizeof e, 0), static_cast<ssize_t>(sizeof e));
+        EXPECT_EQ(event, static_cast<std::uint32_t>(FI_NOTIFY));
+        EXPECT_EQ(fi_eq_sread(eq, &event, &e, sizeof e, 0, 0), static_cast<ssize_t>(sizeof e));
+        EXPECT_EQ(event, static_cast<std::uint32_t>(FI_AV_COMPLETE));
+        EXPECT_EQ(fi_close(&av->fid), 0);
+        EXPECT_EQ(fi_close(&eq->fid), 0);
+    });
+}
+
 }   // namespace
 }   // namespace linnet::ofi_test

@@ -102,6 +102,44 @@ TEST(LinnetLevels, DeliveryMeansThatThePostedBufferHasTheData)
         });
 }
 
+// fi_cq(3): "delivered to the peer endpoint", whatever it does with it; however often it has been seen by then that reading such messages out of the
+// sender's memory, or sending them another way, takes less time.
+TEST(Levels, MessagesUpToTheEagerLimitCompleteBeforeTheirReceiveIsPosted)
+{
+    constexpr std::size_t kSizes[] = {8, 5000, 20000, 40000, 65536};
+    constexpr int kRounds = 15;
+    two_processes(
+        [&](Friend& other) {
+            Node n;
+            n.connect(other);
+            for (const std::size_t size : kSizes) {
+                for (int i = 0; i < kRounds; ++i) {
+                    const auto out = pattern(size, static_cast<unsigned>(i));
+                    send_at(n, out.data(), size, i % 2 == 0 ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE, nullptr);
+                    static_cast<void>(n.next(n.tx));
+                    other.tell("sent");
+                    EXPECT_EQ(other.hear(), "received");
+                }
+            }
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node n;
+            n.connect(other);
+            for (const std::size_t size : kSizes) {
+                for (int i = 0; i < kRounds; ++i) {
+                    EXPECT_EQ(other.hear(), "sent");
+                    std::vector<char> in(size);
+                    n.post([&] { return fi_recv(n.ep, in.data(), size, nullptr, FI_ADDR_UNSPEC, nullptr); });
+                    EXPECT_EQ(n.next(n.rx).len, size);
+                    EXPECT_EQ(in, pattern(size, static_cast<unsigned>(i))) << size << ' ' << i;
+                    other.tell("received");
+                }
+            }
+            other.meet();
+        });
+}
+
 // A peer that is stopped acknowledges nothing: what is complete then needed no peer.
 TEST(LinnetLevels, NoneButInjectionCompletesWhileThePeerIsStopped)
 {

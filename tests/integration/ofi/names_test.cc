@@ -169,6 +169,9 @@ TEST(LinnetInfo, InterfaceBeforeOneFiveGetsOneOfItsTwoMemoryModes)
             EXPECT_EQ(info->domain_attr->mr_mode, FI_MR_SCALABLE);
             fi_freeinfo(info);
         }
+        hints->domain_attr->mr_mode = FI_MR_PROV_KEY;   // a bit of 1.5
+        fi_info* none = nullptr;
+        EXPECT_EQ(fi_getinfo(FI_VERSION(1, 4), nullptr, nullptr, 0, hints, &none), -FI_ENODATA);
         fi_freeinfo(hints);
     });
 }

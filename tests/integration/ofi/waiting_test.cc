@@ -263,27 +263,71 @@ TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
         [](Friend&) {});
 }
 
-// The signal comes again and again: the first may come before the thread sleeps.
+// Nor is its system call begun again.
+void handle_disturbance()
+{
+    struct sigaction action{};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+}
+
+// The signal comes again and again: the first may come before the thread sleeps. How often it came.
+int disturb(pthread_t reader, const std::atomic<bool>& over)
+{
+    int times = 0;
+    for (; !over.load(); ++times) {
+        std::this_thread::sleep_for(20ms);
+        ::pthread_kill(reader, SIGUSR1);
+    }
+    return times;
+}
+
+// Who waits behind another thread, that of FI_WAIT_MUTEX_COND or the program's own, has signals too; the other sleeps on.
+TEST(LinnetWaiting, SignalEndsTheReadOfTheThreadItComesToAndOfNoOther)
+{
+    two_processes(
+        [](Friend&) {
+            handle_disturbance();
+            for (const fi_wait_obj wait : {FI_WAIT_FD, FI_WAIT_MUTEX_COND}) {
+                Node n{{.wait = wait}};
+                std::atomic<bool> ended{false};
+                std::thread other{[&] {
+                    fi_cq_tagged_entry e{};
+                    EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, -1), -FI_EAGAIN);
+                    ended.store(true);
+                }};
+                std::this_thread::sleep_for(50ms);   // it is in front, or this is another run of the same
+                std::atomic<bool> over{false};
+                int signals = 0;
+                std::thread disturber{[&, reader = ::pthread_self()] { signals = disturb(reader, over); }};
+                fi_cq_tagged_entry e{};
+                for (int i = 0; i < 5; ++i) {
+                    EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, -1), -FI_EAGAIN);
+                }
+                over.store(true);
+                disturber.join();
+                EXPECT_LT(signals, 100) << "they did not end it; something else did, later";
+                EXPECT_FALSE(ended.load());
+                EXPECT_EQ(fi_cq_signal(n.rx), 0);
+                other.join();
+            }
+        },
+        [](Friend&) {});
+}
+
 TEST(Waiting, SignalThatIsHandledEndsABlockingRead)
 {
     two_processes(
         [](Friend&) {
             Node n{{.wait = FI_WAIT_UNSPEC}};
-            struct sigaction action{};
-            action.sa_handler = [](int) {};
-            action.sa_flags = SA_RESTART;
-            ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+            handle_disturbance();
             fi_eq_attr attr{};
             attr.wait_obj = FI_WAIT_UNSPEC;
             fid_eq* eq = nullptr;
             ASSERT_EQ(fi_eq_open(n.fabric, &attr, &eq, nullptr), 0);
             std::atomic<bool> over{false};
-            std::thread disturber{[&, reader = ::pthread_self()] {
-                while (!over.load()) {
-                    std::this_thread::sleep_for(20ms);
-                    ::pthread_kill(reader, SIGUSR1);
-                }
-            }};
+            std::thread disturber{[&, reader = ::pthread_self()] { static_cast<void>(disturb(reader, over)); }};
             fi_cq_tagged_entry e{};
             EXPECT_LT(fi_cq_sread(n.rx, &e, 1, nullptr, -1), 0);   // -FI_EAGAIN in fi_cq(3), -FI_EINTR of others
             std::uint32_t event = 0;
