@@ -104,7 +104,7 @@ TEST(LinnetLevels, DeliveryMeansThatThePostedBufferHasTheData)
 
 // fi_cq(3): "delivered to the peer endpoint", whatever it does with it; however often it has been seen by then that reading such messages out of the
 // sender's memory, or sending them another way, takes less time.
-TEST(Levels, MessagesUpToTheEagerLimitCompleteBeforeTheirReceiveIsPosted)
+TEST(LinnetLevels, MessagesUpToTheEagerLimitCompleteBeforeTheirReceiveIsPosted)
 {
     constexpr std::size_t kSizes[] = {8, 5000, 20000, 40000, 65536};
     constexpr int kRounds = 15;
