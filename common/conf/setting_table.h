@@ -81,7 +81,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Longest time that closing waits for peers to acknowledge what was sent.", false},
 
     {SettingId::kEagerLimit, "eager_limit", SettingKind::kSize, "64k", 0, detail::kLanePayloadMax, nullptr,
-     "Largest message that is sent without waiting for its receive; longer ones use rendezvous.", false},
+     "Largest message that is sent without waiting for its receive, unless asking first is expected to take less time (never up to 4 KiB); longer ones use "
+     "rendezvous.", false},
     {SettingId::kRetainLimit, "retain_limit", SettingKind::kSize, "16k", 0, detail::kMi, nullptr,
      "Largest eager message that is copied, so that its send completes at once (four times as much while ranks take turns on cores); longer ones complete "
      "when the peer acknowledges.", false},
