@@ -263,7 +263,7 @@ TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
         [](Friend&) {});
 }
 
-// Nor is its system call begun again.
+// By a handler that does nothing. What the system can begin again it does (SA_RESTART), which is not so of poll(2): signal(7).
 void handle_disturbance()
 {
     struct sigaction action{};
@@ -297,7 +297,7 @@ TEST(LinnetWaiting, SignalEndsTheReadOfTheThreadItComesToAndOfNoOther)
                     EXPECT_EQ(fi_cq_sread(n.rx, &e, 1, nullptr, -1), -FI_EAGAIN);
                     ended.store(true);
                 }};
-                std::this_thread::sleep_for(50ms);   // it is in front, or this is another run of the same
+                std::this_thread::sleep_for(50ms);   // by then it waits in front; if not, the two have changed places
                 std::atomic<bool> over{false};
                 int signals = 0;
                 std::thread disturber{[&, reader = ::pthread_self()] { signals = disturb(reader, over); }};
