@@ -106,6 +106,11 @@ void kernel(List& list, const HostFacts& facts, const Settings& settings)
         list.push_back({"kernel.yama.ptrace_scope", *scope, "sysctl -w kernel.yama.ptrace_scope=0",
                         "shm: ranks may not read each other's memory, so long messages within the host are copied twice"});
     }
+    if (const std::string* const groups = find(facts, "kernel.sched_autogroup_enabled"); groups != nullptr && *groups == "1") {
+        list.push_back({"kernel.sched_autogroup_enabled", "1", "if more ranks run here than cores: sysctl -w kernel.sched_autogroup_enabled=0",
+                        "with each rank in a session of its own, as MPICH starts them, one of many that give way may wait for a core for seconds (seen with "
+                        "Linux 6.18)"});
+    }
     if (!facts.raw_sockets) {
         list.push_back({"CAP_NET_RAW", "missing", "setcap cap_net_raw+ep PROGRAM; docker run --cap-add NET_RAW; ambient capabilities from the launcher",
                         "eth: raw Ethernet frames need it"});

@@ -46,7 +46,7 @@ inline constexpr const char* kSysctls[] = {
     "net.core.busy_poll",   "net.core.somaxconn", "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_rmem",    "net.ipv4.tcp_wmem",  "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_allowed_congestion_control",    "net.ipv4.tcp_slow_start_after_idle",
-    "kernel.yama.ptrace_scope",
+    "kernel.yama.ptrace_scope",                   "kernel.sched_autogroup_enabled",
 };
 
 [[nodiscard]] Result<HostFacts> read_host_facts(const Log& log);

@@ -35,7 +35,8 @@ HostFacts good_host()
                  {"net.ipv4.tcp_available_congestion_control", "reno cubic"},
                  {"net.ipv4.tcp_allowed_congestion_control", "reno cubic"},
                  {"net.ipv4.tcp_slow_start_after_idle", "0"},
-                 {"kernel.yama.ptrace_scope", "0"}};
+                 {"kernel.yama.ptrace_scope", "0"},
+                 {"kernel.sched_autogroup_enabled", "0"}};
     return f;
 }
 
@@ -119,6 +120,14 @@ TEST(AdviceOnTheKernel, MemoryThatMayNotBeReadAndMissingCapability)
     f = good_host();
     f.raw_sockets = false;
     EXPECT_EQ(only(f).about, "CAP_NET_RAW");
+}
+
+TEST(AdviceOnTheKernel, GroupsOfTheSchedulerMatterWhereRanksOutnumberCores)
+{
+    HostFacts f = good_host();
+    f.sysctls["kernel.sched_autogroup_enabled"] = "1";
+    EXPECT_EQ(only(f).about, "kernel.sched_autogroup_enabled");
+    EXPECT_EQ(only(f).change, "if more ranks run here than cores: sysctl -w kernel.sched_autogroup_enabled=0");
 }
 
 TEST(AdviceOnAnInterface, ShortFramesOnAFastCard)
