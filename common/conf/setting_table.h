@@ -20,7 +20,7 @@ enum class SettingId : std::uint8_t {
     kTransports, kPathChoice, kPathProfile, kNetInclude, kNetExclude,
     kConnectTimeout, kPeerTimeout, kSilenceTimeout, kFinalizeTimeout,
     kEagerLimit, kRetainLimit, kEagerCredit, kRndvFirst, kBulkChunk,
-    kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kHoldTime, kLocalRanks,
+    kProgressPolicy, kEventThread, kSpinTime, kSleepMax, kLookIn, kArmGap, kHoldTime, kLocalRanks, kGiveWay,
     kTasks, kTaskHelpers, kCopy,
     kTcpCongestion, kTcpPortMin, kTcpPortMax, kTcpBacklog, kTcpHotSockets,
     kShmPull,
@@ -111,6 +111,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means as MPI or the environment of its launcher "
      "says.", true},
+    {SettingId::kGiveWay, "give_way", SettingKind::kChoice, "auto", 0, 0, "auto|yield|nap",
+     "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us; auto: by a yield, unless the scheduler counts this process "
+     "for a group of its own, in which a yield reaches no other one.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "

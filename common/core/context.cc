@@ -12,6 +12,7 @@
 #include "core/transport_table.h"
 #include "sys/call_cost.h"
 #include "sys/process.h"
+#include "sys/sched_group.h"
 #include "transport/name_inet.h"
 
 namespace linnet::core {
@@ -105,6 +106,8 @@ void Context::make_layers(const OpenArgs& args)
     pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
     pc.event_thread = settings_.boolean(SettingId::kEventThread);
     pc.local_ranks = static_cast<unsigned>(settings_.integer(SettingId::kLocalRanks));
+    const std::size_t give_way = settings_.choice(SettingId::kGiveWay);
+    pc.yields = give_way == 0 ? !alone_in_scheduling_group() : give_way == 1;
     pc.spin_time = settings_.duration(SettingId::kSpinTime);
     pc.sleep_max = settings_.duration(SettingId::kSleepMax);
     pc.look_in = settings_.duration(SettingId::kLookIn);

@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += liblinnet-progress.la
 liblinnet_la_LIBADD += liblinnet-progress.la
 liblinnet_progress_la_SOURCES = \
+    progress/crowd.h \
     progress/event_source.h \
     progress/event_thread.cc \
     progress/event_thread_state.h \

@@ -51,6 +51,10 @@ constexpr Nanos kRobbed{1'500'000};
 constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
+// Who does not yield asks the kernel how long it waited for a core: that takes 4 us, so once in
+constexpr Nanos kAskForWait{1'000'000};
+// and some wake-ups on a core of one's own, of up to 10 us each, are no sign of others. Behind another thread's slice each takes a millisecond and more.
+constexpr Nanos kLongWait{100'000};
 
 }   // namespace
 
@@ -119,6 +123,9 @@ Status ProgressEngine::start()
     if (suspect_crowd(config_.local_ranks, usable_cpus())) {
         crowd_.suspect();
     }
+    if (!config_.yields) {
+        crowd_.yields_are_in_vain();
+    }
     const unsigned cores_of_all = std::max(usable_cpus(), launcher_cpus());   // a rank bound to one core is not the only one there is
     const bool outnumbered = config_.local_ranks > cores_of_all;
     ranks_per_core_ = std::clamp(config_.local_ranks / cores_of_all, 1u, kMostRanksPerCore);
@@ -147,14 +154,15 @@ Status ProgressEngine::start()
     robbery_remembered_ = scale_.ticks(kRobberyRemembered);
     // Ranks that outnumber the cores are most likely who was slow. They must all try again at about the same time to see that they can, so they do it often.
     robbery_ = {scale_.ticks(kRobberyCounts), outnumbered ? scale_.ticks(kRobberyCounts) : robbery_remembered_};
+    wait_share_.set(scale_.ticks(kAskForWait), scale_.ticks(kLongWait));
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};
     }
-    LINNET_LOG(log_, kDebug, "progress wake-up %lld ns spin %lld ns ranks %u cores %u", static_cast<long long>(wake_cost_.count()),
-               static_cast<long long>(spin_time_.count()), config_.local_ranks, usable_cpus());
+    LINNET_LOG(log_, kDebug, "progress wake-up %lld ns spin %lld ns ranks %u cores %u gives way by %s", static_cast<long long>(wake_cost_.count()),
+               static_cast<long long>(spin_time_.count()), config_.local_ranks, usable_cpus(), config_.yields ? "yields" : "naps");
     ready_to_run();
     return Status::kOk;
 }

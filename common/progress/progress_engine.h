@@ -44,6 +44,7 @@ public:
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
         bool event_thread{true};
         unsigned local_ranks{0};       // processes of the job on this host; 0: unknown
+        bool yields{true};             // who waits gives way by a yield; false: by a sleep, since a yield reaches nobody
         Nanos spin_time{0};            // 0: twice the measured cost of a wake-up
         Nanos sleep_max{500'000};      // longest sleep inside host_progress()
         Nanos look_in{20'000'000};     // how often the event thread looks whether the host still polls
@@ -211,9 +212,10 @@ private:
     void goes(CallKind kind) noexcept LINNET_EXCLUDES(token_);
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool owes(bool leaves) const noexcept;
-    void note_lost_time() noexcept LINNET_REQUIRES(token_);
+    void note_lost_time() noexcept;
     [[nodiscard]] bool others_have_time() const noexcept;
     void give_way() noexcept;
+    void yield_watched(Ticks before) noexcept;
     void still_here() noexcept;
     [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
     [[nodiscard]] unsigned linger(EventSource& source, Ticks since, unsigned each) noexcept LINNET_REQUIRES(token_);   // events
@@ -324,11 +326,10 @@ private:
     unsigned ranks_per_core_{1};                                             // on this host, as far as known, since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on
-    std::uintptr_t lost_mark_ LINNET_GUARDED_BY(token_){0};                  // note_lost_time(): which thread, and
-    std::uint64_t lost_ LINNET_GUARDED_BY(token_){0};                        // its involuntary context switches then,
-    std::uint32_t lost_runs_ LINNET_GUARDED_BY(token_){0};                   // and the event thread's runs
 
     Crowd crowd_;
+    LostTime lost_time_;   // both: note_lost_time()
+    WaitShare wait_share_;
     WaitList followers_;
     ProcessBarrier barrier_;   // constant after start()
     Token token_;

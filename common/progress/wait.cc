@@ -60,55 +60,73 @@ void ProgressEngine::take_rings(std::span<const EpollEvent> events, unsigned n) 
 
 void ProgressEngine::give_way() noexcept
 {
-    const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
     const Ticks before = read_ticks();
+    if (!config_.yields) {
+        note_lost_time();   // what a yield would tell, too
+        if (!crowd_.contended()) {
+            still_here();
+            return;
+        }
+    }
     if (crowd_.yields_are_dear(before)) {
         sleep_shortly();
     } else {
-        const bool watched = yield_watch_.on(before);
-        const bool asks = watched && yield_watch_.asks();
-        const std::uint64_t switches = asks ? thread_context_switches().involuntary : 0;
-        yield_cpu();
-        const Ticks now = read_ticks();
-        const bool slow = now - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs;
-        crowd_.yielded(slow ? std::min(now - before, core_wait_most_) : 0);   // a longer one tells of a program that computes, or of a stop
-        const bool somebody = slow && (!asks || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
-        if (slow && asks) {
-            yield_watch_.answered(somebody);
-        }
-        if (slow && now - before > robbed_) {
-            yield_watch_.watch_until(now, now + 2 * robbery_remembered_);   // until after what is remembered has passed
-            if (watched && somebody) {
-                crowd_.robbed(now, now - before, robbery_);
-            }
-        } else {
-            crowd_.spared();
-        }
-        if (somebody) {
-            crowd_.disturbed();
-        } else {
-            crowd_.alone();
-        }
+        yield_watched(before);
     }
     stats_.block(StatsRole::kAnyThread).add_shared(Counter::kAppYields);
     still_here();
 }
 
+void ProgressEngine::yield_watched(Ticks before) noexcept
+{
+    const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
+    const bool watched = yield_watch_.on(before);
+    const bool asks = watched && yield_watch_.asks();
+    const std::uint64_t switches = asks ? thread_context_switches().involuntary : 0;
+    yield_cpu();
+    const Ticks now = read_ticks();
+    const bool slow = now - before > slow_yield_ && event_runs_.load(std::memory_order_relaxed) == runs;
+    crowd_.yielded(slow ? std::min(now - before, core_wait_most_) : 0);   // a longer one tells of a program that computes, or of a stop
+    const bool somebody = slow && (!asks || thread_context_switches().involuntary != switches);   // a yield that is used counts as involuntary
+    if (slow && asks) {
+        yield_watch_.answered(somebody);
+    }
+    if (slow && now - before > robbed_) {
+        yield_watch_.watch_until(now, now + 2 * robbery_remembered_);   // until after what is remembered has passed
+        if (watched && somebody) {
+            crowd_.robbed(now, now - before, robbery_);
+        }
+    } else {
+        crowd_.spared();
+    }
+    if (somebody) {
+        crowd_.disturbed();
+    } else {
+        crowd_.alone();
+    }
+}
+
 // The host has been inside the waist all the time: what passed in a sleep of ours is no gap of its.
 void ProgressEngine::still_here() noexcept { stamp_.store(read_ticks() | 1, std::memory_order_relaxed); }
 
-// Was this thread made to leave its core since the last time it was about to sleep, and not by our own event thread?
+// Do others want this core? A thread that yields sees it from its yields, and besides from being made to leave its core, not by our own event thread, since it
+// was last about to sleep. For one that does not, that would be too much: the kernel's own threads take the core, too, for microseconds.
 void ProgressEngine::note_lost_time() noexcept
 {
+    const ContextSwitches switches = thread_context_switches();
     const std::uintptr_t me = this_thread_mark();
-    const std::uint64_t lost = thread_context_switches().involuntary;
-    const std::uint32_t runs = event_runs_.load(std::memory_order_relaxed);
-    if (lost_mark_ == me && lost - lost_ > runs - lost_runs_) {
-        crowd_.disturbed();
+    if (config_.yields) {
+        if (lost_time_.since_last_look(me, switches.involuntary, event_runs_.load(std::memory_order_relaxed))) {
+            crowd_.disturbed();
+        }
+    } else if (const Ticks since = wait_share_.due(read_ticks()); since != 0) {
+        const bool left = wait_share_.left_its_core(switches.voluntary + switches.involuntary);
+        if (left && wait_share_.for_others(me, scale_.ticks(thread_core_wait()), since)) {
+            crowd_.disturbed();
+        } else {
+            crowd_.alone();
+        }
     }
-    lost_mark_ = me;
-    lost_ = lost;
-    lost_runs_ = runs;
 }
 
 // ---- one call of the host ----

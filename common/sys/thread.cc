@@ -3,6 +3,7 @@
 // Thread: pthreads, with signals, name, timer slack and scheduling class set.
 #include "sys/thread.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@
 #include <new>
 
 #include "sys/error.h"
+#include "sys/fd.h"
 
 namespace linnet {
 namespace {
@@ -167,6 +169,17 @@ ContextSwitches thread_context_switches() noexcept
     rusage usage{};
     ::getrusage(RUSAGE_THREAD, &usage);
     return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+}
+
+Nanos thread_core_wait() noexcept
+{
+    const Fd file{::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
+    std::array<char, 80> line{};
+    if (!file || ::read(file.get(), line.data(), line.size() - 1) <= 0) {
+        return Nanos::zero();
+    }
+    unsigned long long ran = 0, waited = 0;   // nanoseconds (Documentation/scheduler/sched-stats.rst); how often it ran comes behind
+    return std::sscanf(line.data(), "%llu %llu", &ran, &waited) == 2 ? Nanos{static_cast<Nanos::rep>(waited)} : Nanos::zero();
 }
 
 }   // namespace linnet

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "sys/cpu_set.h"
+#include "sys/thread.h"
 #include "unit/progress/engine_fixture.h"
 
 namespace linnet {
@@ -164,6 +165,41 @@ TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
     }
     EXPECT_EQ(count(Counter::kAppYields), yields) << "who waits for what is not ours is left alone";
     EXPECT_EQ(count(Counter::kAppSleeps), 0u);
+}
+
+// A rank alone in its group of the scheduler: looks for others cost it no sleep while there are none.
+TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsOnlyInACrowd)
+{
+    make({.policy = ProgressPolicy::kSpin, .yields = false});
+    engine_->work_opened();
+    EXPECT_TRUE(soon([&] {
+        const TimePoint begin = monotonic_now();
+        const Nanos waited = thread_core_wait();
+        const std::uint64_t before = count(Counter::kAppYields);
+        for (int call = 0; call < 10'000; ++call) {
+            host_call(WhenIdle::kYield);
+        }
+        return count(Counter::kAppYields) - before < 10 || 8 * (thread_core_wait() - waited) > monotonic_now() - begin;   // a machine that is busy itself
+    }));
+    engine_->work_closed();
+}
+
+TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsInACrowd)
+{
+    if (usable_cpus() == 1) {
+        GTEST_SKIP() << "bound to one core: more ranks than cores are no suspicion there";
+    }
+    make({.policy = ProgressPolicy::kSpin, .local_ranks = 4096, .yields = false});
+    engine_->work_opened();
+    const std::uint64_t left = thread_context_switches().voluntary;
+    EXPECT_TRUE(soon([&] {
+        for (int call = 0; call < 100; ++call) {
+            host_call(WhenIdle::kYield);
+        }
+        return count(Counter::kAppYields) >= 5;
+    }));
+    EXPECT_GE(thread_context_switches().voluntary - left, 5u);
+    engine_->work_closed();
 }
 
 TEST_F(ProgressEngineTest, SleepingHostWakesForArrivalKickAndCompletion)

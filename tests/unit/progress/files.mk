@@ -4,6 +4,7 @@
 
 test_programs += unit_progress_test
 unit_progress_test_SOURCES = \
+    unit/progress/crowd_test.cc \
     unit/progress/engine_fixture.h \
     unit/progress/engine_host_test.cc \
     unit/progress/fake_source.h \

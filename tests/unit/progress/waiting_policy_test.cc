@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// Spin and Crowd: one row of empty polls, and the evidence of others.
+// Spin, Pollers and SleepLength: one row of empty polls, who else polls, how long to sleep.
 #include "progress/waiting_policy.h"
 
 #include <gtest/gtest.h>
@@ -18,51 +18,6 @@ struct Crowded : Crowd {
 const Crowded crowded;
 
 Spin::Budget budget(ProgressPolicy policy) { return {policy, 1000, 300, 200}; }
-
-TEST(Crowd, OneSignIsNotEnoughAndTwoAre)
-{
-    Crowd crowd;
-    crowd.disturbed();
-    EXPECT_FALSE(crowd.contended());
-    crowd.disturbed();
-    EXPECT_TRUE(crowd.contended());
-}
-
-TEST(Crowd, QuietYieldsClearASuspicion)
-{
-    Crowd crowd;
-    crowd.suspect();
-    unsigned yields = 0;
-    for (; crowd.contended(); ++yields) {
-        crowd.alone();
-    }
-    EXPECT_EQ(yields, Crowd::kFull - Crowd::kLimit + 1);
-    for (int i = 0; i < 100; ++i) {
-        crowd.alone();
-    }
-    crowd.disturbed();
-    EXPECT_FALSE(crowd.contended());
-}
-
-TEST(Crowd, KnowsHowLongACoreIsWaitedFor)
-{
-    Crowd crowd;
-    EXPECT_EQ(crowd.core_wait(), 0u);
-    crowd.yielded(1600);
-    EXPECT_EQ(crowd.core_wait(), 100u) << "a sixteenth of the way";
-    for (int i = 0; i < 200; ++i) {
-        crowd.yielded(1600);
-    }
-    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 1600, 32);
-    for (int i = 0; i < 400; ++i) {
-        crowd.yielded(i % 2 == 0 ? 1600 : 0);
-    }
-    EXPECT_NEAR(static_cast<double>(crowd.core_wait()), 800, 100);
-    for (int i = 0; i < 200; ++i) {
-        crowd.yielded(0);
-    }
-    EXPECT_LT(crowd.core_wait(), 16u) << "nobody else wants it any more";
-}
 
 TEST(Spin, AdaptivePollsForItsBudgetThenSleeps)
 {
@@ -102,111 +57,6 @@ TEST(Crowd, YieldsThatNobodyUsesMakeTheNextRarerAndOneThatSomebodyUsesEndsThat)
     EXPECT_EQ(next_yield(), 300u);
 }
 
-constexpr Crowd::Memory kGrowing{100, 1600};
-constexpr Crowd::Memory kShort{100, 100};
-
-TEST(Crowd, TwoLostSlicesInARowMakeYieldsDearForAWhile)
-{
-    Crowd crowd;
-    crowd.robbed(5000, 40, kGrowing);
-    EXPECT_FALSE(crowd.yields_are_dear(5001));
-    crowd.robbed(5400, 60, kGrowing);   // long after the first: may have been a daemon both times
-    EXPECT_FALSE(crowd.yields_are_dear(5401));
-    crowd.robbed(5460, 60, kGrowing);
-    EXPECT_TRUE(crowd.contended());
-    EXPECT_TRUE(crowd.yields_are_dear(5461));
-    EXPECT_TRUE(crowd.yields_are_dear(5559));
-    EXPECT_FALSE(crowd.yields_are_dear(5560));
-    crowd.robbed(5620, 60, kGrowing);   // the first yield afterwards may have been as slow because the neighbours slept,
-    EXPECT_FALSE(crowd.yields_are_dear(5621));
-    crowd.robbed(5680, 60, kGrowing);   // but not the next one too: still there
-    EXPECT_TRUE(crowd.yields_are_dear(5879));
-    EXPECT_FALSE(crowd.yields_are_dear(5880));
-    crowd.robbed(6500, 60, kGrowing);   // much later: forgotten
-    EXPECT_FALSE(crowd.yields_are_dear(6501));
-}
-
-// For how long yields are dear after two more of them were.
-Ticks dear_for(Crowd& crowd, const Crowd::Memory& memory, Ticks& now)
-{
-    for (int i = 0; i < 2; ++i) {
-        now += memory.shortest;
-        crowd.robbed(now, memory.shortest, memory);
-    }
-    Ticks end = now + 1;
-    while (crowd.yields_are_dear(end)) {
-        ++end;
-    }
-    const Ticks time = end - now - 1;
-    now = end;
-    return time;
-}
-
-TEST(Crowd, AProgramThatStaysIsAskedForLessAndLessOften)
-{
-    Crowd crowd;
-    Ticks now = 10'000'000;
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 99u);
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 199u);
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 399u);
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 799u);
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 1599u);
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 1599u);
-}
-
-TEST(Crowd, WhereRanksOutnumberCoresItIsAskedForAllTheTime)
-{
-    Crowd crowd;
-    Ticks now = 10'000'000;
-    for (int i = 0; i < 6; ++i) {
-        EXPECT_EQ(dear_for(crowd, kShort, now), 99u);
-    }
-}
-
-TEST(Crowd, ANeighbourThatWasSlowIsAskedAgainSoon)
-{
-    Crowd crowd;
-    Ticks now = 10'000'000;
-    for (int i = 0; i < 6; ++i) {
-        static_cast<void>(dear_for(crowd, kGrowing, now));
-    }
-    for (Ticks time = 1599; time > 200; time /= 2) {   // the first yield of each time is a short one, the next is not
-        crowd.spared();
-        crowd.spared();
-        const Ticks dear = dear_for(crowd, kGrowing, now);
-        EXPECT_LE(dear, time / 2 + 1);
-        EXPECT_GE(dear, 99u);
-    }
-    crowd.spared();
-    crowd.spared();
-    EXPECT_EQ(dear_for(crowd, kGrowing, now), 99u);
-}
-
-TEST(Crowd, OneYieldHoweverLongIsNoSign)
-{
-    Crowd crowd;
-    crowd.robbed(1'000'000, 900'000, kGrowing);
-    EXPECT_FALSE(crowd.yields_are_dear(1'000'001));
-    EXPECT_FALSE(crowd.contended());
-}
-
-TEST(Crowd, SlowNeighboursAreBorneWhileTheyTakeLessThanAQuarterOfTheTime)
-{
-    Crowd crowd;
-    Ticks now = 10'000;
-    for (int i = 0; i < 1000; ++i) {
-        now += 45;
-        crowd.robbed(now, 10, kGrowing);
-        ASSERT_FALSE(crowd.yields_are_dear(now + 1));
-    }
-    int more = 0;
-    for (; more < 1000 && !crowd.yields_are_dear(now + 1); ++more) {
-        now += 20;
-        crowd.robbed(now, 10, kGrowing);
-    }
-    EXPECT_LT(more, 30);
-}
-
 struct Robbed : Crowd {
     Robbed() noexcept
     {
@@ -214,56 +64,6 @@ struct Robbed : Crowd {
         robbed(2, 1'000'000, {1'000'000, 1'000'000});
     }
 };
-
-TEST(YieldWatch, AsksEachTimeUntilManyAnswersInARowWereYes)
-{
-    YieldWatch watch;
-    EXPECT_FALSE(watch.on(1));
-    watch.watch_until(0, 100);
-    EXPECT_TRUE(watch.on(99));
-    EXPECT_FALSE(watch.on(100));
-    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
-        EXPECT_TRUE(watch.asks()) << i;
-        watch.answered(true);
-    }
-    unsigned asked = 0;
-    for (unsigned i = 0; i < 10 * YieldWatch::kOneIn; ++i) {
-        asked += watch.asks() ? 1u : 0u;
-    }
-    EXPECT_EQ(asked, 10u);
-}
-
-TEST(YieldWatch, TrustLastsAsLongAsItWatches)
-{
-    YieldWatch watch;
-    watch.watch_until(0, 100);
-    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
-        watch.answered(true);
-    }
-    watch.watch_until(99, 200);
-    EXPECT_TRUE(watch.asks());
-    EXPECT_FALSE(watch.asks());
-    watch.watch_until(200, 300);
-    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
-        EXPECT_TRUE(watch.asks()) << i;
-        watch.answered(true);
-    }
-}
-
-TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
-{
-    YieldWatch watch;
-    for (unsigned i = 0; i < 2 * YieldWatch::kTrust; ++i) {
-        watch.answered(true);
-    }
-    watch.answered(false);
-    for (unsigned i = 0; i < YieldWatch::kTrust; ++i) {
-        EXPECT_TRUE(watch.asks()) << i;
-        watch.answered(true);
-    }
-    EXPECT_TRUE(watch.asks());    // the first of the next kOneIn
-    EXPECT_FALSE(watch.asks());
-}
 
 TEST(Spin, WhereYieldsAreDearItPollsForAMomentThenSleeps)
 {

@@ -13,10 +13,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "support/test_log.h"
+#include "sys/cpu_set.h"
 #include "sys/futex.h"
 #include "sys/system_clock.h"
 
@@ -204,6 +208,34 @@ TEST(CurrentThread, ASleepIsAVoluntarySwitch)
     const std::atomic<std::uint32_t> word{0};
     futex_wait(word, 0, Nanos{2'000'000});
     EXPECT_GT(thread_context_switches().voluntary, before.voluntary);
+}
+
+// Two that never give way on one core wait for each other half of the time.
+TEST(ThisThread, KnowsHowLongItWaitedForACore)
+{
+    if (!std::ifstream{"/proc/thread-self/schedstat"}) {
+        GTEST_SKIP() << "no /proc/thread-self/schedstat: this kernel does not tell how long a thread waited for a core";
+    }
+    const CpuSet before_all = thread_affinity();
+    CpuSet one;
+    one.add(current_cpu());
+    ASSERT_TRUE(set_thread_affinity(one));
+    std::atomic<bool> over{false};
+    std::thread other{[&over] {
+        while (!over.load(std::memory_order_relaxed)) {
+        }
+    }};   // born with this thread's mask
+    const Nanos before = thread_core_wait();
+    const TimePoint end = monotonic_now() + std::chrono::seconds{20};
+    while (thread_core_wait() - before < std::chrono::milliseconds{20} && monotonic_now() < end) {
+    }
+    EXPECT_GE(thread_core_wait() - before, std::chrono::milliseconds{20});
+    over = true;
+    other.join();
+    EXPECT_TRUE(set_thread_affinity(before_all));
+    const Nanos asleep = thread_core_wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds{300});
+    EXPECT_LT(thread_core_wait() - asleep, std::chrono::milliseconds{250}) << "a sleeping thread waits for nothing";
 }
 
 }   // namespace
