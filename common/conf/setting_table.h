@@ -113,7 +113,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "says.", true},
     {SettingId::kGiveWay, "give_way", SettingKind::kChoice, "auto", 0, 0, "auto|yield|nap",
      "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us; auto: by a yield, unless the scheduler counts this process "
-     "for a group of its own, in which a yield reaches no other one.", true},
+     "for a group of its own, out of which a yield does not reach.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "

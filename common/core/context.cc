@@ -13,6 +13,7 @@
 #include "sys/call_cost.h"
 #include "sys/process.h"
 #include "sys/sched_group.h"
+#include "sys/thread.h"
 #include "transport/name_inet.h"
 
 namespace linnet::core {
@@ -100,14 +101,27 @@ Status Context::apply_settings(const OpenArgs& args)
     return Status::kOk;
 }
 
+// A thread that naps does not see from its yields whether others want its core: the kernel has to tell.
+bool Context::gives_way_by_naps() const
+{
+    const bool asked_for = settings_.choice(SettingId::kGiveWay) == 2;
+    if (!asked_for && (settings_.choice(SettingId::kGiveWay) == 1 || !alone_in_scheduling_group())) {
+        return false;
+    }
+    const bool told = thread_core_wait().has_value();
+    if (asked_for && !told) {
+        LINNET_LOG(log_, kWarn, "give_way=nap: /proc/thread-self/schedstat does not tell how long a thread waits for a core; threads yield instead");
+    }
+    return told;
+}
+
 void Context::make_layers(const OpenArgs& args)
 {
     ProgressEngine::Config pc;
     pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
     pc.event_thread = settings_.boolean(SettingId::kEventThread);
     pc.local_ranks = static_cast<unsigned>(settings_.integer(SettingId::kLocalRanks));
-    const std::size_t give_way = settings_.choice(SettingId::kGiveWay);
-    pc.yields = give_way == 0 ? !alone_in_scheduling_group() : give_way == 1;
+    pc.yields = !gives_way_by_naps();
     pc.spin_time = settings_.duration(SettingId::kSpinTime);
     pc.sleep_max = settings_.duration(SettingId::kSleepMax);
     pc.look_in = settings_.duration(SettingId::kLookIn);

@@ -42,8 +42,14 @@ public:
         score_.store(std::min(score_.load(std::memory_order_relaxed) + kEvidence, kFull), std::memory_order_relaxed);
         calm_.store(0, std::memory_order_relaxed);
     }
+    // As clear as after many yields that nobody used.
+    void cleared() noexcept
+    {
+        score_.store(0, std::memory_order_relaxed);
+        calm_.store(kCalmest, std::memory_order_relaxed);
+    }
     [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
-    // A yield was over after `took`: what it cost to give the core away and have it back. The caller bounds it.
+    // A yield was over after `took`, or a turn came so long after it could have: what it cost to give the core away and have it back. The caller bounds it.
     void yielded(Ticks took) noexcept
     {
         const Ticks mean = core_wait_.load(std::memory_order_relaxed);
@@ -153,75 +159,84 @@ private:
 
 // Was the thread that polls made to leave its core since it looked last, and not by our own event thread?
 //
-// Threads: any, relaxed: a switch that is lost in a race was none of many.
+// Threads: one at a time.
 class LostTime {
 public:
     // The thread with this mark was made to leave so many times by now, and the event thread ran so many times.
     [[nodiscard]] bool since_last_look(std::uintptr_t mark, std::uint64_t switches, std::uint32_t runs) noexcept
     {
-        const std::uint64_t left = switches - switches_.load(std::memory_order_relaxed);
-        const std::uint32_t ran = runs - runs_.load(std::memory_order_relaxed);
-        const bool same = mark_.load(std::memory_order_relaxed) == mark;
-        mark_.store(mark, std::memory_order_relaxed);
-        switches_.store(switches, std::memory_order_relaxed);
-        runs_.store(runs, std::memory_order_relaxed);
-        return same && left > ran;
+        const bool lost = mark_ == mark && switches - switches_ > runs - runs_;
+        mark_ = mark;
+        switches_ = switches;
+        runs_ = runs;
+        return lost;
     }
 
 private:
-    std::atomic<std::uintptr_t> mark_{0};
-    std::atomic<std::uint64_t> switches_{0};
-    std::atomic<std::uint32_t> runs_{0};
+    std::uintptr_t mark_{0};
+    std::uint64_t switches_{0};
+    std::uint32_t runs_{0};
 };
 
-// The same of a thread that does not yield, and so has no yields to tell it: what share of the time did it wait for a core? One whose core nobody else wants
-// has it within microseconds of its wake-up, and the kernel's own threads keep it for no more. The kernel is asked once in a while, which costs as much as ten
-// yields and more, and not where the thread has had its core all the time.
+// The same of a thread that does not yield, and so has no yields to tell it: what share of a while did it wait for a core, and how long for each turn? Where
+// nobody else wants the core, a turn begins within microseconds of the wake-up, and the kernel's own threads take no more. The kernel is asked once in a
+// while, which costs as much as ten yields and more, and not where the thread has had its core all the time.
 //
-// Threads: any, relaxed: as above.
+// Threads: each its own.
 class WaitShare {
 public:
-    static constexpr Ticks kShare = 8;   // waiting for one in so many is a sign of others
+    static constexpr Ticks kShare = 8;   // waiting for one in so many of the time tells of others
 
-    // It is asked once in `interval`, and less than `least` since the last answer is no sign, whatever share that is. Before other threads use it.
-    void set(Ticks interval, Ticks least) noexcept
+    struct Pace {
+        Ticks ask{0};      // so rarely
+        Ticks window{0};   // over so long: several slices
+        Ticks turn{0};     // a wake-up takes less, and what another thread's slice comes before, more
+    };
+    enum class Others : std::uint8_t { kUnknown, kNone, kSome };
+
+    [[nodiscard]] constexpr bool due(Ticks now, const Pace& pace) const noexcept { return now - asked_at_ >= pace.ask; }
+    // As of the last answer.
+    [[nodiscard]] constexpr std::uint64_t switches() const noexcept { return switches_; }
+    [[nodiscard]] constexpr Ticks waited() const noexcept { return waited_; }
+    [[nodiscard]] constexpr Others others() const noexcept { return others_; }
+
+    // An answer: so many context switches by now, and so long a wait, all in all. Returns the mean wait for a turn since the last one.
+    constexpr Ticks answered(Ticks now, std::uint64_t switches, Ticks waited, const Pace& pace) noexcept
     {
-        interval_ = interval;
-        least_ = least;
-    }
-    // Is it time to ask again? Then it is for this thread to do, at once. 0: not yet; else the time since the last answer.
-    [[nodiscard]] Ticks due(Ticks now) noexcept
-    {
-        const Ticks since = now - asked_at_.load(std::memory_order_relaxed);
-        if (since < interval_) {
+        const bool first = asked_at_ == 0;
+        const std::uint64_t turns = switches - switches_;
+        const Ticks took = waited - waited_;
+        asked_at_ = now;
+        switches_ = switches;
+        waited_ = waited;
+        if (first) {
+            open_window();
             return 0;
         }
-        asked_at_.store(now, std::memory_order_relaxed);
-        return since;
-    }
-    // So many context switches of it by now. False: none since the last time.
-    [[nodiscard]] bool left_its_core(std::uint64_t switches) noexcept
-    {
-        const std::uint64_t before = switches_.load(std::memory_order_relaxed);
-        switches_.store(switches, std::memory_order_relaxed);
-        return switches != before;
-    }
-    // The thread with this mark has waited so long, all in all; the last answer is `since` old.
-    [[nodiscard]] bool for_others(std::uintptr_t mark, Ticks waited, Ticks since) noexcept
-    {
-        const Ticks more = waited - waited_.load(std::memory_order_relaxed);
-        const bool same = mark_.load(std::memory_order_relaxed) == mark;
-        mark_.store(mark, std::memory_order_relaxed);
-        waited_.store(waited, std::memory_order_relaxed);
-        return same && more >= std::max(least_, since / kShare);
+        const Ticks passed = now - window_.begin;
+        const Ticks in_window = waited - window_.waited;
+        if (in_window >= std::max(passed, pace.window) / kShare && in_window >= (switches - window_.switches) * pace.turn) {
+            others_ = Others::kSome;
+            open_window();
+        } else if (passed >= pace.window) {
+            others_ = Others::kNone;
+            open_window();
+        }
+        return turns != 0 ? took / turns : 0;
     }
 
 private:
-    Ticks interval_{0}, least_{0};
-    std::atomic<Ticks> asked_at_{0};
-    std::atomic<std::uint64_t> switches_{0};
-    std::atomic<std::uintptr_t> mark_{0};
-    std::atomic<Ticks> waited_{0};
+    struct Window {
+        Ticks begin{0}, waited{0};
+        std::uint64_t switches{0};
+    };
+    constexpr void open_window() noexcept { window_ = {asked_at_, waited_, switches_}; }
+
+    Ticks asked_at_{0};   // 0: never
+    std::uint64_t switches_{0};
+    Ticks waited_{0};
+    Window window_;
+    Others others_{Others::kUnknown};
 };
 
 }   // namespace linnet

@@ -51,10 +51,10 @@ constexpr Nanos kRobbed{1'500'000};
 constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
-// Who does not yield asks the kernel how long it waited for a core: that takes 4 us, so once in
+// Who does not yield asks the kernel how long it waited for a core: that takes 4 us and more.
 constexpr Nanos kAskForWait{1'000'000};
-// and some wake-ups on a core of one's own, of up to 10 us each, are no sign of others. Behind another thread's slice each takes a millisecond and more.
-constexpr Nanos kLongWait{100'000};
+constexpr Nanos kWaitWindow{50'000'000};   // slices are up to 12 ms long on older kernels
+constexpr Nanos kLongTurn{10'000};         // a wake-up that waits for nobody takes 1 us, also on a virtual machine
 
 }   // namespace
 
@@ -154,7 +154,7 @@ Status ProgressEngine::start()
     robbery_remembered_ = scale_.ticks(kRobberyRemembered);
     // Ranks that outnumber the cores are most likely who was slow. They must all try again at about the same time to see that they can, so they do it often.
     robbery_ = {scale_.ticks(kRobberyCounts), outnumbered ? scale_.ticks(kRobberyCounts) : robbery_remembered_};
-    wait_share_.set(scale_.ticks(kAskForWait), scale_.ticks(kLongWait));
+    wait_pace_ = {scale_.ticks(kAskForWait), scale_.ticks(kWaitWindow), scale_.ticks(kLongTurn)};
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {

@@ -212,7 +212,8 @@ private:
     void goes(CallKind kind) noexcept LINNET_EXCLUDES(token_);
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool owes(bool leaves) const noexcept;
-    void note_lost_time() noexcept;
+    void note_lost_time() noexcept LINNET_REQUIRES(token_);
+    void note_own_waits() noexcept;
     [[nodiscard]] bool others_have_time() const noexcept;
     void give_way() noexcept;
     void yield_watched(Ticks before) noexcept;
@@ -259,14 +260,15 @@ private:
     TimerFd host_timer_;              // in host_set_, for wait_fd()
     GatedSleep event_sleep_;
     Thread thread_;
-    std::uint32_t owner_pid_{0};
     bool started_{false};
+    std::uint32_t owner_pid_{0};
     Nanos wake_cost_{0}, spin_time_{0};
     Spin::Budget spin_budget_{};
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
     Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, core_wait_most_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
     Crowd::Memory robbery_;
+    WaitShare::Pace wait_pace_;
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
@@ -326,10 +328,8 @@ private:
     unsigned ranks_per_core_{1};                                             // on this host, as far as known, since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on
-
+    LostTime lost_time_ LINNET_GUARDED_BY(token_);
     Crowd crowd_;
-    LostTime lost_time_;   // both: note_lost_time()
-    WaitShare wait_share_;
     WaitList followers_;
     ProcessBarrier barrier_;   // constant after start()
     Token token_;

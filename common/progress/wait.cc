@@ -3,6 +3,7 @@
 // ProgressEngine: how the host's threads poll, lead, follow and sleep.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "progress/progress_engine.h"
@@ -17,13 +18,20 @@ namespace {
 constexpr unsigned kFollowSpins = 40;
 constexpr std::size_t kEventsPerSleep = 8;
 
+// Of this thread, whichever engine asks.
+constinit thread_local WaitShare own_waits;
+
 }   // namespace
 
 // ---- sleeping and giving way ----
 
 bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexcept
 {
-    note_lost_time();
+    if (config_.yields) {
+        note_lost_time();
+    } else {
+        note_own_waits();
+    }
     sleeper_.store(true, std::memory_order_seq_cst);
     crossing_.fetch_add(1, std::memory_order_acq_rel);
     bool woken = true;
@@ -62,7 +70,7 @@ void ProgressEngine::give_way() noexcept
 {
     const Ticks before = read_ticks();
     if (!config_.yields) {
-        note_lost_time();   // what a yield would tell, too
+        note_own_waits();
         if (!crowd_.contended()) {
             still_here();
             return;
@@ -109,23 +117,31 @@ void ProgressEngine::yield_watched(Ticks before) noexcept
 // The host has been inside the waist all the time: what passed in a sleep of ours is no gap of its.
 void ProgressEngine::still_here() noexcept { stamp_.store(read_ticks() | 1, std::memory_order_relaxed); }
 
-// Do others want this core? A thread that yields sees it from its yields, and besides from being made to leave its core, not by our own event thread, since it
-// was last about to sleep. For one that does not, that would be too much: the kernel's own threads take the core, too, for microseconds.
+// Was this thread made to leave its core since the last time it was about to sleep, and not by our own event thread?
 void ProgressEngine::note_lost_time() noexcept
 {
-    const ContextSwitches switches = thread_context_switches();
-    const std::uintptr_t me = this_thread_mark();
-    if (config_.yields) {
-        if (lost_time_.since_last_look(me, switches.involuntary, event_runs_.load(std::memory_order_relaxed))) {
-            crowd_.disturbed();
-        }
-    } else if (const Ticks since = wait_share_.due(read_ticks()); since != 0) {
-        const bool left = wait_share_.left_its_core(switches.voluntary + switches.involuntary);
-        if (left && wait_share_.for_others(me, scale_.ticks(thread_core_wait()), since)) {
-            crowd_.disturbed();
-        } else {
-            crowd_.alone();
-        }
+    const std::uint64_t lost = thread_context_switches().involuntary;
+    if (lost_time_.since_last_look(this_thread_mark(), lost, event_runs_.load(std::memory_order_relaxed))) {
+        crowd_.disturbed();
+    }
+}
+
+// What its yields tell another thread: does somebody want this core, and how long does it take to get it back? Involuntary context switches do not tell it: the
+// kernel's own threads take the core, too, for microseconds, and no quick yields follow that would say so.
+void ProgressEngine::note_own_waits() noexcept
+{
+    const Ticks now = read_ticks();
+    if (own_waits.due(now, wait_pace_)) {
+        const ContextSwitches by_now = thread_context_switches();
+        const std::uint64_t switches = by_now.voluntary + by_now.involuntary;
+        const std::optional<Nanos> waited = switches != own_waits.switches() ? thread_core_wait() : std::nullopt;
+        const Ticks turn = own_waits.answered(now, switches, waited ? scale_.ticks(*waited) : own_waits.waited(), wait_pace_);
+        crowd_.yielded(turn > slow_yield_ ? std::min(turn, core_wait_most_) : 0);
+    }
+    if (own_waits.others() == WaitShare::Others::kSome) {
+        crowd_.suspect();
+    } else if (own_waits.others() == WaitShare::Others::kNone) {
+        crowd_.cleared();
     }
 }
 

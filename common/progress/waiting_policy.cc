@@ -27,6 +27,7 @@ Spin::Step Spin::next(Ticks now, Ticks gap, const Crowd& crowd, bool may_sleep) 
                 return Step::kPoll;
             }
             since_yield_ = 0;
+            yielded_ = !sleeps;
             return sleeps ? Step::kSleep : Step::kYield;
         }
         if (sleeps && yields_ >= kYieldsWhenContended) {

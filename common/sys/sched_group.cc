@@ -34,16 +34,32 @@ bool names_cpu(std::string_view controllers)
     return false;
 }
 
-// cpu.weight is wherever the controller has a group, which the root of the hierarchy is not; a container sees its own as "/", with the file.
-bool weighed(const std::string& cgroup2, std::string_view path)
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+// Where a hierarchy is out of sight (ip-netns(8) hides it), its path has to do: "/" is the root then, though a container may see its own group so.
+
+// Only the root of a hierarchy of version 1 has release_agent.
+bool is_root_of_version_1(const std::string& cgroups, std::string_view controllers, std::string_view path)
 {
+    const std::string alias = cgroups + "/cpu";
+    const std::string hierarchy = exists(alias) ? alias : cgroups + "/" + std::string{controllers};
+    return path == "/" && (!exists(hierarchy) || exists(hierarchy + "/release_agent"));
+}
+
+// In version 2 cpu.weight is wherever the controller has a group, which the root of the hierarchy is not.
+bool is_root_of_version_2(const std::string& cgroups, std::string_view path)
+{
+    const std::string hierarchy = exists(cgroups + "/cgroup.controllers") ? cgroups : cgroups + "/unified";
+    if (!exists(hierarchy + "/cgroup.controllers")) {
+        return path == "/";
+    }
     for (std::string below{path};;) {
-        if (::access((cgroup2 + below + "/cpu.weight").c_str(), F_OK) == 0) {
-            return true;
+        if (exists(hierarchy + below + "/cpu.weight")) {
+            return false;
         }
         const std::size_t slash = below.rfind('/');
         if (slash == std::string::npos) {
-            return false;
+            return true;
         }
         below.resize(slash);
     }
@@ -52,10 +68,9 @@ bool weighed(const std::string& cgroup2, std::string_view path)
 }   // namespace
 
 // Lines "hierarchy:controllers:path" (cgroups(7)); the unified one is number 0 and names no controllers. A controller is in one hierarchy only.
-bool in_root_cpu_cgroup(std::string_view own_cgroups, const std::string& cgroup2)
+bool in_root_cpu_cgroup(std::string_view own_cgroups, const std::string& cgroups)
 {
-    std::string_view unified;
-    bool has_unified = false;
+    std::optional<std::string_view> unified;
     while (!own_cgroups.empty()) {
         const std::size_t end = own_cgroups.find('\n');
         const std::string_view line = own_cgroups.substr(0, end);
@@ -68,14 +83,13 @@ bool in_root_cpu_cgroup(std::string_view own_cgroups, const std::string& cgroup2
         const std::string_view controllers = line.substr(first + 1, second - first - 1);
         const std::string_view path = line.substr(second + 1);
         if (names_cpu(controllers)) {
-            return path == "/";
+            return is_root_of_version_1(cgroups, controllers, path);
         }
         if (line.substr(0, first) == "0" && controllers.empty()) {
-            has_unified = true;
             unified = path;
         }
     }
-    return has_unified && !weighed(cgroup2, unified);
+    return unified && is_root_of_version_2(cgroups, *unified);
 }
 
 bool alone_in_scheduling_group(const SchedGroupFiles& files)
@@ -87,8 +101,8 @@ bool alone_in_scheduling_group(const SchedGroupFiles& files)
     if (!enabled || enabled->substr(0, 1) != "1") {
         return false;
     }
-    const std::optional<std::string> cgroups = text_of(files.own_cgroups);
-    return cgroups && in_root_cpu_cgroup(*cgroups, files.cgroup2);
+    const std::optional<std::string> own_cgroups = text_of(files.own_cgroups);
+    return own_cgroups && in_root_cpu_cgroup(*own_cgroups, files.cgroups);
 }
 
 }   // namespace linnet

@@ -17,7 +17,7 @@ namespace linnet {
 struct SchedGroupFiles {
     std::string autogroup_enabled{"/proc/sys/kernel/sched_autogroup_enabled"};
     std::string own_cgroups{"/proc/self/cgroup"};
-    std::string cgroup2{"/sys/fs/cgroup"};   // where the unified hierarchy is, if it has the cpu controller
+    std::string cgroups{"/sys/fs/cgroup"};   // where the hierarchies are: the unified one itself, or one below for each
 };
 
 // True: this process leads a session, as what MPICH's launcher starts does, and sessions are groups here. The only rank in it then, as far as can be known:
@@ -25,6 +25,6 @@ struct SchedGroupFiles {
 [[nodiscard]] bool alone_in_scheduling_group(const SchedGroupFiles& files = {});
 
 // Is the process with this /proc/<pid>/cgroup in no cgroup of the cpu controller but the root?
-[[nodiscard]] bool in_root_cpu_cgroup(std::string_view own_cgroups, const std::string& cgroup2);
+[[nodiscard]] bool in_root_cpu_cgroup(std::string_view own_cgroups, const std::string& cgroups);
 
 }   // namespace linnet

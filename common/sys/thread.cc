@@ -171,15 +171,18 @@ ContextSwitches thread_context_switches() noexcept
     return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
 }
 
-Nanos thread_core_wait() noexcept
+std::optional<Nanos> thread_core_wait() noexcept
 {
     const Fd file{::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
     std::array<char, 80> line{};
     if (!file || ::read(file.get(), line.data(), line.size() - 1) <= 0) {
-        return Nanos::zero();
+        return std::nullopt;
     }
     unsigned long long ran = 0, waited = 0;   // nanoseconds (Documentation/scheduler/sched-stats.rst); how often it ran comes behind
-    return std::sscanf(line.data(), "%llu %llu", &ran, &waited) == 2 ? Nanos{static_cast<Nanos::rep>(waited)} : Nanos::zero();
+    if (std::sscanf(line.data(), "%llu %llu", &ran, &waited) != 2) {
+        return std::nullopt;
+    }
+    return Nanos{static_cast<Nanos::rep>(waited)};
 }
 
 }   // namespace linnet

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -63,8 +64,8 @@ struct ContextSwitches {
 };
 [[nodiscard]] ContextSwitches thread_context_switches() noexcept;
 
-// How long the thread was ready to run and had no core, all in all (/proc/thread-self/schedstat; some 4 us); 0 where the kernel does not tell. The time that a
-// stopped process or a sleeping thread passes is not in it.
-[[nodiscard]] Nanos thread_core_wait() noexcept;
+// How long the thread was ready to run and had no core, all in all (/proc/thread-self/schedstat; some 4 us); nothing where the kernel does not tell. The time
+// that a stopped process or a sleeping thread passes is not in it.
+[[nodiscard]] std::optional<Nanos> thread_core_wait() noexcept;
 
 }   // namespace linnet

@@ -8,6 +8,7 @@ integration_waist_test_SOURCES = \
     integration/waist/choice_test.cc \
     integration/waist/counters_test.cc \
     integration/waist/ending_test.cc \
+    integration/waist/give_way_test.cc \
     integration/waist/messages_test.cc \
     integration/waist/narrow_test.cc \
     integration/waist/networks_test.cc \

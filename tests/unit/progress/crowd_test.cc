@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace linnet {
 namespace {
 
@@ -237,35 +239,128 @@ TEST(LostTime, IsWhatTheSameThreadLostAndTheEventThreadDidNotTake)
     EXPECT_TRUE(lost.since_last_look(2, 91, 5));
 }
 
+TEST(Crowd, ThatIsClearedLooksForOthersAsSeldomAsAfterManyQuietYields)
+{
+    Crowd crowd;
+    crowd.suspect();
+    crowd.cleared();
+    EXPECT_FALSE(crowd.contended());
+    EXPECT_EQ(crowd.calm(), Crowd::kCalmest);
+    crowd.disturbed();
+    EXPECT_EQ(crowd.calm(), 0u);
+}
+
+// Times in units of 1 us.
+constexpr WaitShare::Pace kPace{1000, 50'000, 10};
+using Others = WaitShare::Others;
+
+// A thread on a clock of its own: so long in its turns and waits, each turn with one switch, asked as often as the pace says.
+struct Waiter {
+    WaitShare share;
+    Ticks now{1'000'000};
+    Ticks waited{777};
+    std::uint64_t switches{33};
+    Ticks mean{0};
+
+    void ask()
+    {
+        if (share.due(now, kPace)) {
+            mean = share.answered(now, switches, waited, kPace);
+        }
+    }
+    void run(Ticks time)
+    {
+        for (; time > 100; time -= 100) {
+            now += 100;
+            ask();
+        }
+        now += time;
+        ask();
+    }
+    void wait(Ticks time)
+    {
+        now += time;
+        waited += time;
+        ++switches;
+        ask();
+    }
+};
+
 TEST(WaitShare, IsAskedForOnceInAWhile)
 {
     WaitShare share;
-    share.set(100, 1);
-    EXPECT_EQ(share.due(5000), 5000u);
-    EXPECT_EQ(share.due(5099), 0u);
-    EXPECT_EQ(share.due(5100), 100u);
-    EXPECT_EQ(share.due(5199), 0u);
+    EXPECT_TRUE(share.due(5000, kPace));
+    EXPECT_EQ(share.answered(5000, 3, 70, kPace), 0u) << "nothing is known of before";
+    EXPECT_FALSE(share.due(5999, kPace));
+    EXPECT_TRUE(share.due(6000, kPace));
+    EXPECT_EQ(share.others(), Others::kUnknown);
+    EXPECT_EQ(share.answered(6000, 7, 470, kPace), 100u);
+    EXPECT_EQ(share.switches(), 7u);
+    EXPECT_EQ(share.waited(), 470u);
 }
 
-TEST(WaitShare, WhoNeverLeftItsCoreNeedNotAsk)
+TEST(WaitShare, OneThatHasItsCoreForItselfKnowsItAfterAWindow)
 {
-    WaitShare share;
-    EXPECT_TRUE(share.left_its_core(7));
-    EXPECT_FALSE(share.left_its_core(7));
-    EXPECT_TRUE(share.left_its_core(8));
+    Waiter waiter;
+    waiter.run(49'000);
+    EXPECT_EQ(waiter.share.others(), Others::kUnknown);
+    waiter.run(3'000);
+    EXPECT_EQ(waiter.share.others(), Others::kNone);
 }
 
-TEST(WaitShare, WaitingForAnEighthOfTheTimeIsASignAndLessIsNone)
+// Whatever a slice is: of 1 to 12 ms with the kernels that there are.
+TEST(WaitShare, OneThatSharesItsCoreKnowsItAndGoesOnToKnowIt)
 {
-    WaitShare share;
-    share.set(1, 100);
-    EXPECT_FALSE(share.for_others(1, 1'000'000, 10)) << "nothing is known of before";
-    EXPECT_FALSE(share.for_others(1, 1'000'099, 100)) << "wake-ups";
-    EXPECT_TRUE(share.for_others(1, 1'000'199, 100));
-    EXPECT_FALSE(share.for_others(1, 1'001'198, 8'000)) << "999 of 8000";
-    EXPECT_TRUE(share.for_others(1, 1'002'198, 8'000)) << "1000 of 8000";
-    EXPECT_FALSE(share.for_others(2, 9'000'000, 8'000)) << "another thread";
-    EXPECT_TRUE(share.for_others(2, 9'005'000, 8'000));
+    for (const Ticks slice : {1'000u, 3'000u, 6'000u, 12'000u}) {
+        Waiter waiter;
+        waiter.run(100'000);
+        for (Ticks passed = 0; passed < 60'000; passed += 2 * slice) {
+            waiter.run(slice);
+            waiter.wait(slice);
+        }
+        for (int i = 0; i < 100; ++i) {
+            ASSERT_EQ(waiter.share.others(), Others::kSome) << slice << " " << i;
+            waiter.run(slice);
+            waiter.wait(slice);
+        }
+        waiter.run(110'000);
+        EXPECT_EQ(waiter.share.others(), Others::kNone) << slice;
+    }
+}
+
+TEST(WaitShare, SmallNeighboursAreNone)
+{
+    Waiter waiter;
+    for (int i = 0; i < 100; ++i) {
+        waiter.run(4'500);
+        waiter.wait(140);
+        ASSERT_NE(waiter.share.others(), Others::kSome) << i;
+    }
+}
+
+// A thread that sleeps for each message waits for each wake-up, for a good part of its time; that is no wait for others.
+TEST(WaitShare, WakeUpsAreNoneHoweverManyTheyAre)
+{
+    Waiter waiter;
+    for (int i = 0; i < 10'000; ++i) {
+        waiter.run(8);
+        waiter.wait(9);
+        ASSERT_NE(waiter.share.others(), Others::kSome) << i;
+    }
+    EXPECT_EQ(waiter.share.others(), Others::kNone);
+    EXPECT_EQ(waiter.mean, 9u);
+}
+
+TEST(WaitShare, AnAnswerThatCameLateIsMeasuredByTheTimeItTook)
+{
+    Waiter waiter;
+    waiter.run(60'000);
+    waiter.now += 1'000'000;   // asleep or computing
+    waiter.wait(100'000);
+    EXPECT_EQ(waiter.share.others(), Others::kNone);
+    waiter.now += 1'000'000;
+    waiter.wait(200'000);
+    EXPECT_EQ(waiter.share.others(), Others::kSome);
 }
 
 }   // namespace

@@ -170,17 +170,48 @@ TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
 // A rank alone in its group of the scheduler: looks for others cost it no sleep while there are none.
 TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsOnlyInACrowd)
 {
+    if (!thread_core_wait()) {
+        GTEST_SKIP() << "no /proc/thread-self/schedstat: this kernel does not tell how long a thread waited for a core";
+    }
     make({.policy = ProgressPolicy::kSpin, .yields = false});
     engine_->work_opened();
     EXPECT_TRUE(soon([&] {
         const TimePoint begin = monotonic_now();
-        const Nanos waited = thread_core_wait();
+        const Nanos waited = *thread_core_wait();
         const std::uint64_t before = count(Counter::kAppYields);
         for (int call = 0; call < 10'000; ++call) {
             host_call(WhenIdle::kYield);
         }
-        return count(Counter::kAppYields) - before < 10 || 8 * (thread_core_wait() - waited) > monotonic_now() - begin;   // a machine that is busy itself
+        return count(Counter::kAppYields) - before < 10 || 8 * (*thread_core_wait() - waited) > monotonic_now() - begin;   // a machine that is busy itself
     }));
+    engine_->work_closed();
+}
+
+TEST_F(ProgressEngineTest, HostThatDoesNotYieldFindsOutThatAnotherWantsItsCore)
+{
+    if (!thread_core_wait()) {
+        GTEST_SKIP() << "no /proc/thread-self/schedstat: this kernel does not tell how long a thread waited for a core";
+    }
+    make({.policy = ProgressPolicy::kSpin, .event_thread = false, .yields = false});
+    engine_->work_opened();
+    const CpuSet all = thread_affinity(thread_id());
+    CpuSet one;
+    one.add(current_cpu());
+    ASSERT_TRUE(set_thread_affinity(one, thread_id()));
+    std::atomic<bool> over{false};
+    std::thread other{[&over] {   // born with this thread's mask
+        while (!over.load(std::memory_order_relaxed)) {
+        }
+    }};
+    for (const TimePoint end = monotonic_now() + 20s; count(Counter::kAppYields) < 20 && monotonic_now() < end;) {
+        for (int call = 0; call < 1'000; ++call) {   // without a sleep, which would give the core away
+            host_call(WhenIdle::kYield);
+        }
+    }
+    EXPECT_GE(count(Counter::kAppYields), 20u);
+    over = true;
+    other.join();
+    EXPECT_TRUE(set_thread_affinity(all, thread_id()));
     engine_->work_closed();
 }
 

@@ -85,6 +85,7 @@ TEST(Spin, WhereYieldsAreDearWhoMayNotSleepGivesWaySeldom)
         for (int i = 0; i < 100; ++i) {
             EXPECT_EQ(spin.next(100, 299, robbed, false), Step::kPoll);
             EXPECT_EQ(spin.next(100, 1, robbed, false), Step::kYield);
+            EXPECT_EQ(spin.next(100, 60'000, robbed, false), Step::kPoll) << "the nap itself is no time of its own";
         }
     }
 }

@@ -22,8 +22,8 @@ protected:
         std::string name = (std::filesystem::temp_directory_path() / "linnet-sched-group-XXXXXX").string();
         EXPECT_NE(::mkdtemp(name.data()), nullptr);
         folder_ = name;
-        files_ = {file("enabled", "1\n"), file("cgroup", "0::/\n"), folder_ + "/unified"};
-        std::filesystem::create_directories(files_.cgroup2);
+        files_ = {file("enabled", "1\n"), file("cgroup", "0::/\n"), folder_ + "/fs"};
+        file("fs/cgroup.controllers", "cpu memory\n");
     }
     ~SchedGroupTest() override { std::filesystem::remove_all(folder_); }
     SchedGroupTest(const SchedGroupTest&) = delete;
@@ -80,38 +80,58 @@ TEST_F(SchedGroupTest, SessionsAreNoGroupsWhereTheFeatureIsOffOrUnknown)
 
 TEST_F(SchedGroupTest, NorInACgroup)
 {
+    file("fs/cpu,cpuacct/release_agent", "");
     file("cgroup", "9:memory:/\n1:cpu,cpuacct:/docker/0123\n0::/\n");
     EXPECT_FALSE(alone(Who::kLeader));
     file("cgroup", "9:memory:/job\n1:cpu,cpuacct:/\n0::/\n");
     EXPECT_TRUE(alone(Who::kLeader));
+    std::filesystem::remove(folder_ + "/fs/cpu,cpuacct/release_agent");
+    EXPECT_FALSE(alone(Who::kLeader)) << "a container sees its own as the root";
+    file("fs/cpu/release_agent", "");
+    EXPECT_TRUE(alone(Who::kLeader));
+    std::filesystem::remove_all(folder_ + "/fs");
+    EXPECT_TRUE(alone(Who::kLeader)) << "out of sight";
     files_.own_cgroups += ".not-there";
     EXPECT_FALSE(alone(Who::kLeader));
 }
 
 TEST_F(SchedGroupTest, TheUnifiedHierarchyHasGroupsWhereTheControllerIs)
 {
-    file("unified/user.slice/session-1.scope/cgroup.procs", "");
+    file("fs/user.slice/session-1.scope/cgroup.procs", "");
     const std::string own = "0::/user.slice/session-1.scope\n";
-    EXPECT_TRUE(in_root_cpu_cgroup(own, files_.cgroup2)) << "the controller is nowhere";
-    file("unified/user.slice/cpu.weight", "100\n");
-    EXPECT_FALSE(in_root_cpu_cgroup(own, files_.cgroup2)) << "above";
-    EXPECT_TRUE(in_root_cpu_cgroup("0::/other.slice\n", files_.cgroup2));
-    file("unified/cpu.weight", "100\n");
-    EXPECT_FALSE(in_root_cpu_cgroup("0::/\n", files_.cgroup2)) << "a container sees its own as the root";
+    EXPECT_TRUE(in_root_cpu_cgroup(own, files_.cgroups)) << "the controller is nowhere";
+    file("fs/user.slice/cpu.weight", "100\n");
+    EXPECT_FALSE(in_root_cpu_cgroup(own, files_.cgroups)) << "above";
+    EXPECT_TRUE(in_root_cpu_cgroup("0::/other.slice\n", files_.cgroups));
+    file("fs/cpu.weight", "100\n");
+    EXPECT_FALSE(in_root_cpu_cgroup("0::/\n", files_.cgroups)) << "a container sees its own as the root";
+}
+
+TEST_F(SchedGroupTest, TheUnifiedHierarchyMayBeBesideTheOthersOrOutOfSight)
+{
+    std::filesystem::remove(folder_ + "/fs/cgroup.controllers");
+    EXPECT_TRUE(in_root_cpu_cgroup("0::/\n", files_.cgroups));
+    EXPECT_FALSE(in_root_cpu_cgroup("0::/job\n", files_.cgroups)) << "which may be a group of the controller";
+    file("fs/unified/cgroup.controllers", "cpu\n");
+    EXPECT_TRUE(in_root_cpu_cgroup("0::/\n", files_.cgroups));
+    file("fs/unified/job/cpu.weight", "100\n");
+    EXPECT_FALSE(in_root_cpu_cgroup("0::/job\n", files_.cgroups));
 }
 
 TEST_F(SchedGroupTest, AControllerIsItsWholeName)
 {
-    EXPECT_TRUE(in_root_cpu_cgroup("3:cpuset:/job\n2:cpuacct,cpu:/\n", files_.cgroup2));
-    EXPECT_FALSE(in_root_cpu_cgroup("3:cpuset:/\n2:cpuacct,cpu:/job\n", files_.cgroup2));
+    file("fs/cpu/release_agent", "");
+    EXPECT_TRUE(in_root_cpu_cgroup("3:cpuset:/job\n2:cpuacct,cpu:/\n", files_.cgroups));
+    EXPECT_FALSE(in_root_cpu_cgroup("3:cpuset:/\n2:cpuacct,cpu:/job\n", files_.cgroups));
 }
 
 TEST_F(SchedGroupTest, NonsenseIsNoAnswer)
 {
-    EXPECT_FALSE(in_root_cpu_cgroup("", files_.cgroup2));
-    EXPECT_FALSE(in_root_cpu_cgroup("cpu\n:\n", files_.cgroup2));
-    EXPECT_FALSE(in_root_cpu_cgroup("3:cpuset:/\n", files_.cgroup2)) << "nothing of the controller";
-    EXPECT_TRUE(in_root_cpu_cgroup("1:cpu:/", files_.cgroup2)) << "a last line without an end";
+    file("fs/cpu/release_agent", "");
+    EXPECT_FALSE(in_root_cpu_cgroup("", files_.cgroups));
+    EXPECT_FALSE(in_root_cpu_cgroup("cpu\n:\n", files_.cgroups));
+    EXPECT_FALSE(in_root_cpu_cgroup("3:cpuset:/\n", files_.cgroups)) << "nothing of the controller";
+    EXPECT_TRUE(in_root_cpu_cgroup("1:cpu:/", files_.cgroups)) << "a last line without an end";
 }
 
 }   // namespace
