@@ -12,7 +12,6 @@
 #include "core/transport_table.h"
 #include "sys/call_cost.h"
 #include "sys/process.h"
-#include "sys/sched_group.h"
 #include "sys/thread.h"
 #include "transport/name_inet.h"
 
@@ -104,12 +103,11 @@ Status Context::apply_settings(const OpenArgs& args)
 // A thread that naps does not see from its yields whether others want its core: the kernel has to tell.
 bool Context::gives_way_by_naps() const
 {
-    const bool asked_for = settings_.choice(SettingId::kGiveWay) == 2;
-    if (!asked_for && (settings_.choice(SettingId::kGiveWay) == 1 || !alone_in_scheduling_group())) {
+    if (settings_.choice(SettingId::kGiveWay) == 0) {
         return false;
     }
     const bool told = thread_core_wait().has_value();
-    if (asked_for && !told) {
+    if (!told) {
         LINNET_LOG(log_, kWarn, "give_way=nap: /proc/thread-self/schedstat does not tell how long a thread waits for a core; threads yield instead");
     }
     return told;

@@ -100,8 +100,8 @@ public:
             shunned_.store(shunned_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
         }
     }
-    // Who is alone in its group of the scheduler gives nobody the core by a yield: dear for ever (docs/threading.md, Alone in a group).
-    void yields_are_in_vain() noexcept { robbed_until_.store(~Ticks{0}, std::memory_order_relaxed); }
+    // Whom the scheduler starves when it yields: dear for ever (docs/threading.md, Naps instead of yields).
+    void yields_are_out() noexcept { robbed_until_.store(~Ticks{0}, std::memory_order_relaxed); }
     [[nodiscard]] bool yields_are_dear(Ticks now) const noexcept { return now < robbed_until_.load(std::memory_order_relaxed); }
 
 private:

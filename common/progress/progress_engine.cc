@@ -124,7 +124,7 @@ Status ProgressEngine::start()
         crowd_.suspect();
     }
     if (!config_.yields) {
-        crowd_.yields_are_in_vain();
+        crowd_.yields_are_out();
     }
     const unsigned cores_of_all = std::max(usable_cpus(), launcher_cpus());   // a rank bound to one core is not the only one there is
     const bool outnumbered = config_.local_ranks > cores_of_all;

@@ -44,7 +44,7 @@ public:
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
         bool event_thread{true};
         unsigned local_ranks{0};       // processes of the job on this host; 0: unknown
-        bool yields{true};             // who waits gives way by a yield; false: by a sleep, since a yield reaches nobody
+        bool yields{true};             // who waits gives way by a yield; false: by a nap
         Nanos spin_time{0};            // 0: twice the measured cost of a wake-up
         Nanos sleep_max{500'000};      // longest sleep inside host_progress()
         Nanos look_in{20'000'000};     // how often the event thread looks whether the host still polls

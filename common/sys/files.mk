@@ -43,8 +43,6 @@ liblinnet_sys_la_SOURCES = \
     sys/process_barrier.h \
     sys/remote_process.cc \
     sys/remote_process.h \
-    sys/sched_group.cc \
-    sys/sched_group.h \
     sys/system_clock.h \
     sys/tcp_sent.cc \
     sys/tcp_socket.cc \

@@ -127,7 +127,7 @@ TEST(AdviceOnTheKernel, GroupsOfTheSchedulerMatterWhereRanksOutnumberCores)
     HostFacts f = good_host();
     f.sysctls["kernel.sched_autogroup_enabled"] = "1";
     EXPECT_EQ(only(f).about, "kernel.sched_autogroup_enabled");
-    EXPECT_EQ(only(f).change, "if more ranks run here than cores, below scripts that MPICH starts: sysctl -w kernel.sched_autogroup_enabled=0");
+    EXPECT_EQ(only(f).change, "if many more ranks run here than cores: sysctl -w kernel.sched_autogroup_enabled=0");
 }
 
 TEST(AdviceOnAnInterface, ShortFramesOnAFastCard)

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// How a context gives way: as the setting give_way says, or as the scheduler's groups want it.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// How a context gives way: as the setting give_way says.
 #include <string>
 #include <vector>
 
 #include "integration/waist/waist.h"
-#include "sys/sched_group.h"
 #include "sys/thread.h"
 
 namespace linnet::testing {
@@ -44,25 +40,6 @@ TEST(GiveWay, IsAsTheSettingSays)
         const std::string text = said("nap");
         EXPECT_NE(text.find("give_way=nap"), std::string::npos) << text;
         EXPECT_NE(text.find("gives way by yields"), std::string::npos) << text;
-    }
-}
-
-// Leads a session: whether that is a group of its own is the machine's matter.
-TEST(GiveWay, IsByNapsWhereAProcessIsAloneInItsGroup)
-{
-    enum Answer { kYields = 1, kNaps, kYieldsRightly, kNapsRightly };
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::setsid();
-        const bool right = naps("auto") == (alone_in_scheduling_group() && thread_core_wait().has_value());
-        ::_exit(naps("auto") ? (right ? kNapsRightly : kNaps) : right ? kYieldsRightly : kYields);
-    }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    ASSERT_TRUE(WIFEXITED(status));
-    EXPECT_GE(WEXITSTATUS(status), kYieldsRightly);
-    if (::getsid(0) != ::getpid()) {
-        EXPECT_TRUE(yields("auto")) << "may be one of many in its group";
     }
 }
 

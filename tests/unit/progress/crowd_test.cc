@@ -210,10 +210,10 @@ TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
     EXPECT_FALSE(watch.asks());
 }
 
-TEST(Crowd, YieldsInVainAreDearForEverAndSayNothingOfOthers)
+TEST(Crowd, YieldsThatAreOutAreDearForEverAndSayNothingOfOthers)
 {
     Crowd crowd;
-    crowd.yields_are_in_vain();
+    crowd.yields_are_out();
     EXPECT_TRUE(crowd.yields_are_dear(1));
     EXPECT_TRUE(crowd.yields_are_dear(~Ticks{0} - 1));
     EXPECT_FALSE(crowd.contended());

@@ -167,7 +167,7 @@ TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
     EXPECT_EQ(count(Counter::kAppSleeps), 0u);
 }
 
-// A rank alone in its group of the scheduler: looks for others cost it no sleep while there are none.
+// Looks for others cost a rank that naps no sleep while there are none.
 TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsOnlyInACrowd)
 {
     if (!thread_core_wait()) {

@@ -19,7 +19,6 @@ unit_sys_test_SOURCES = \
     unit/sys/packet_ring_test.cc \
     unit/sys/process_test.cc \
     unit/sys/remote_process_test.cc \
-    unit/sys/sched_group_test.cc \
     unit/sys/system_clock_test.cc \
     unit/sys/tcp_socket_test.cc \
     unit/sys/thread_test.cc \
