@@ -260,8 +260,8 @@ private:
     TimerFd host_timer_;              // in host_set_, for wait_fd()
     GatedSleep event_sleep_;
     Thread thread_;
-    bool started_{false};
     std::uint32_t owner_pid_{0};
+    bool started_{false};
     Nanos wake_cost_{0}, spin_time_{0};
     Spin::Budget spin_budget_{};
     SpinTime spin_learned_;   // from spin_time_ on
