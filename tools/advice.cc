@@ -109,8 +109,8 @@ void kernel(List& list, const HostFacts& facts, const Settings& settings)
     if (const std::string* const groups = find(facts, "kernel.sched_autogroup_enabled"); groups != nullptr && *groups == "1") {
         list.push_back({"kernel.sched_autogroup_enabled", "1",
                         "if many more ranks run here than cores: sysctl -w kernel.sched_autogroup_enabled=0",
-                        "with each rank in a session of its own, as MPICH starts them, one of many that yield may wait for a core for seconds (seen with Linux "
-                        "6.18); or set give_way=nap"});
+                        "with each rank in a session of its own, as MPICH starts them, one of many whose threads call in by turns may wait for a core "
+                        "for seconds (seen with Linux 6.18); or set give_way=nap"});
     }
     if (!facts.raw_sockets) {
         list.push_back({"CAP_NET_RAW", "missing", "setcap cap_net_raw+ep PROGRAM; docker run --cap-add NET_RAW; ambient capabilities from the launcher",

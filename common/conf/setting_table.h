@@ -111,8 +111,9 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kLocalRanks, "local_ranks", SettingKind::kInteger, "0", 0, 65536, nullptr,
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means as MPI or the environment of its launcher "
      "says.", true},
-    {SettingId::kGiveWay, "give_way", SettingKind::kChoice, "yield", 0, 0, "yield|nap",
-     "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us, for ranks that the scheduler starves when they yield.", true},
+    {SettingId::kGiveWay, "give_way", SettingKind::kChoice, "auto", 0, 0, "auto|yield|nap",
+     "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us; auto naps in a process that leads a session while "
+     "several threads of it test in turn, and yields otherwise.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "

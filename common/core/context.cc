@@ -100,17 +100,21 @@ Status Context::apply_settings(const OpenArgs& args)
     return Status::kOk;
 }
 
-// A thread that naps does not see from its yields whether others want its core: the kernel has to tell.
-bool Context::gives_way_by_naps() const
+// A thread that naps does not see from its yields whether others want its core: the kernel has to tell. Whose neighbours are of its own session has no need to
+// nap (docs/threading.md, Naps instead of yields).
+GiveWay Context::give_way() const
 {
-    if (settings_.choice(SettingId::kGiveWay) == 0) {
-        return false;
+    const auto set = static_cast<GiveWay>(settings_.choice(SettingId::kGiveWay));
+    if (set == GiveWay::kYield || (set == GiveWay::kAuto && !leads_session())) {
+        return GiveWay::kYield;
     }
-    const bool told = thread_core_wait().has_value();
-    if (!told) {
+    if (thread_core_wait().has_value()) {
+        return set;
+    }
+    if (set == GiveWay::kNap) {
         LINNET_LOG(log_, kWarn, "give_way=nap: /proc/thread-self/schedstat does not tell how long a thread waits for a core; threads yield instead");
     }
-    return told;
+    return GiveWay::kYield;
 }
 
 void Context::make_layers(const OpenArgs& args)
@@ -119,7 +123,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
     pc.event_thread = settings_.boolean(SettingId::kEventThread);
     pc.local_ranks = static_cast<unsigned>(settings_.integer(SettingId::kLocalRanks));
-    pc.yields = !gives_way_by_naps();
+    pc.give_way = give_way();
     pc.spin_time = settings_.duration(SettingId::kSpinTime);
     pc.sleep_max = settings_.duration(SettingId::kSleepMax);
     pc.look_in = settings_.duration(SettingId::kLookIn);

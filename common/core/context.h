@@ -120,7 +120,7 @@ private:
     Context();
     Status start(const OpenArgs& args);
     Status apply_settings(const OpenArgs& args);
-    [[nodiscard]] bool gives_way_by_naps() const;
+    [[nodiscard]] GiveWay give_way() const;
     void make_layers(const OpenArgs& args);
     void make_tasks();
     Status open_transports();

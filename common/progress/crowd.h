@@ -100,9 +100,10 @@ public:
             shunned_.store(shunned_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
         }
     }
-    // Whom the scheduler starves when it yields: dear for ever (docs/threading.md, Naps instead of yields).
-    void yields_are_out() noexcept { robbed_until_.store(~Ticks{0}, std::memory_order_relaxed); }
-    [[nodiscard]] bool yields_are_dear(Ticks now) const noexcept { return now < robbed_until_.load(std::memory_order_relaxed); }
+    // Until then threads nap where they would yield, whatever yields cost (docs/threading.md, Naps instead of yields).
+    void nap_until(Ticks then) noexcept { nap_until_.store(then, std::memory_order_relaxed); }
+    [[nodiscard]] bool naps(Ticks now) const noexcept { return now < nap_until_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool yields_are_dear(Ticks now) const noexcept { return naps(now) || now < robbed_until_.load(std::memory_order_relaxed); }
 
 private:
     std::atomic<unsigned> score_{0};
@@ -113,6 +114,7 @@ private:
     std::atomic<Ticks> robbed_until_{0};   // and what followed from it,
     std::atomic<Ticks> shunned_{0};        // for so long,
     std::atomic<bool> unrefuted_{false};   // with no yield since
+    std::atomic<Ticks> nap_until_{0};
 };
 
 // Had somebody the core in a slow yield? The processor of a virtual machine may be taken away as a whole, for milliseconds: nobody here had it then, and a

@@ -44,7 +44,7 @@ public:
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
         bool event_thread{true};
         unsigned local_ranks{0};       // processes of the job on this host; 0: unknown
-        bool yields{true};             // who waits gives way by a yield; false: by a nap
+        GiveWay give_way{GiveWay::kAuto};   // other than by yields only where thread_core_wait() tells
         Nanos spin_time{0};            // 0: twice the measured cost of a wake-up
         Nanos sleep_max{500'000};      // longest sleep inside host_progress()
         Nanos look_in{20'000'000};     // how often the event thread looks whether the host still polls
@@ -266,7 +266,7 @@ private:
     Spin::Budget spin_budget_{};
     SpinTime spin_learned_;   // from spin_time_ on
     TickScale scale_;
-    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, core_wait_most_{0}, robbed_{0}, robbery_remembered_{0}, hold_age_{0}, linger_most_{0};
+    Ticks arm_gap_{0}, away_{0}, slow_yield_{0}, core_wait_most_{0}, robbed_{0}, robbery_remembered_{0}, nap_memory_{0}, hold_age_{0}, linger_most_{0};
     Crowd::Memory robbery_;
     WaitShare::Pace wait_pace_;
 

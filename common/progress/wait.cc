@@ -27,10 +27,10 @@ constinit thread_local WaitShare own_waits;
 
 bool ProgressEngine::sleep_holding_token(ReadyRef ready, TimePoint until) noexcept
 {
-    if (config_.yields) {
-        note_lost_time();
-    } else {
+    if (crowd_.naps(read_ticks())) {
         note_own_waits();
+    } else {
+        note_lost_time();
     }
     sleeper_.store(true, std::memory_order_seq_cst);
     crossing_.fetch_add(1, std::memory_order_acq_rel);
@@ -69,7 +69,7 @@ void ProgressEngine::take_rings(std::span<const EpollEvent> events, unsigned n) 
 void ProgressEngine::give_way() noexcept
 {
     const Ticks before = read_ticks();
-    if (!config_.yields) {
+    if (crowd_.naps(before)) {
         note_own_waits();
         if (!crowd_.contended()) {
             still_here();
@@ -252,6 +252,10 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
     }
     sleep_length_.polled(false);
     pollers_.polled(this_thread_mark(), now, robbery_remembered_, []() noexcept { return thread_affinity(); });
+    // A test of a thread that others of the process wait behind holds the host's lock, as a rule: a yield goes to one of those, which sleeps at once.
+    if (!may_sleep && pollers_.several() && config_.give_way == GiveWay::kAuto) {
+        crowd_.nap_until(now + nap_memory_);
+    }
     const Spin::Step step = host_spin_.next(now, gap, crowd_, may_sleep);
     // Asleep we get the core back when a message comes, and give it up when its thread is to have it. Who yields in vain instead is preempted by that
     // thread while it wakes it, which Open MPI's then waits for by spinning, for a time slice.

@@ -17,6 +17,13 @@
 
 namespace linnet {
 
+// How a thread that waits lets others have its core. Values of the setting give_way.
+enum class GiveWay : std::uint8_t {
+    kAuto,    // by a yield; by a nap where several threads of the process poll in turn
+    kYield,
+    kNap,
+};
+
 enum class ProgressPolicy : std::uint8_t {
     kAdaptive,   // spin for about twice the cost of a wake-up, then sleep; hardly spin when the cores are contended
     kSpin,       // never sleep inside host_progress() or wait(), but give way when the cores are contended
@@ -161,7 +168,8 @@ private:
 
 // Do the threads of this process that wait in turn outnumber their cores, those that any of them may run on? Then whoever polls keeps a core from the thread
 // whose message it found, or is about to. Each says its mask once per window: programs pin threads one by one (OMP_PROC_BIND), and masks change. A thread is
-// known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
+// known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered. And are they several? Then a yield gives the
+// core to one of them that waits for a lock of the host, which sleeps at once, and a nap to whoever else wants it.
 //
 // Threads: one at a time.
 class Pollers {
@@ -172,7 +180,9 @@ public:
     void polled(std::uintptr_t mark, Ticks now, Ticks window, auto affinity) noexcept
     {
         if (now - since_ > window) {
-            outnumber_ = now - since_ <= 2 * window && outnumbers();
+            const bool recent = now - since_ <= 2 * window;
+            outnumber_ = recent && outnumbers();
+            several_ = recent && std::popcount(seen_) > 1;
             since_ = now;
             seen_ = 0;
         }
@@ -180,9 +190,11 @@ public:
             cores_ = seen_ == 0 ? affinity() : cores_ | affinity();
             seen_ |= bit(mark);
             outnumber_ = outnumber_ || outnumbers();
+            several_ = several_ || std::popcount(seen_) > 1;
         }
     }
     [[nodiscard]] bool outnumber_cores() const noexcept { return outnumber_; }
+    [[nodiscard]] bool several() const noexcept { return several_; }
 
 private:
     [[nodiscard]] bool outnumbers() const noexcept { return static_cast<unsigned>(std::popcount(seen_)) > cores_.count(); }
@@ -195,6 +207,7 @@ private:
     CpuSet cores_;   // of those
     Ticks since_{0};
     bool outnumber_{false};
+    bool several_{false};
 };
 
 // Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core

@@ -213,7 +213,7 @@ TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
 TEST(Crowd, YieldsThatAreOutAreDearForEverAndSayNothingOfOthers)
 {
     Crowd crowd;
-    crowd.yields_are_out();
+    crowd.nap_until(~Ticks{0});
     EXPECT_TRUE(crowd.yields_are_dear(1));
     EXPECT_TRUE(crowd.yields_are_dear(~Ticks{0} - 1));
     EXPECT_FALSE(crowd.contended());

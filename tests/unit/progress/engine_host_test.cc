@@ -173,7 +173,7 @@ TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsOnlyInACrowd)
     if (!thread_core_wait()) {
         GTEST_SKIP() << "no /proc/thread-self/schedstat: this kernel does not tell how long a thread waited for a core";
     }
-    make({.policy = ProgressPolicy::kSpin, .yields = false});
+    make({.policy = ProgressPolicy::kSpin, .give_way = GiveWay::kNap});
     engine_->work_opened();
     EXPECT_TRUE(soon([&] {
         const TimePoint begin = monotonic_now();
@@ -192,7 +192,7 @@ TEST_F(ProgressEngineTest, HostThatDoesNotYieldFindsOutThatAnotherWantsItsCore)
     if (!thread_core_wait()) {
         GTEST_SKIP() << "no /proc/thread-self/schedstat: this kernel does not tell how long a thread waited for a core";
     }
-    make({.policy = ProgressPolicy::kSpin, .event_thread = false, .yields = false});
+    make({.policy = ProgressPolicy::kSpin, .event_thread = false, .give_way = GiveWay::kNap});
     engine_->work_opened();
     const CpuSet all = thread_affinity(thread_id());
     CpuSet one;
@@ -220,7 +220,7 @@ TEST_F(ProgressEngineTest, HostThatDoesNotYieldNapsInACrowd)
     if (usable_cpus() == 1) {
         GTEST_SKIP() << "bound to one core: more ranks than cores are no suspicion there";
     }
-    make({.policy = ProgressPolicy::kSpin, .local_ranks = 4096, .yields = false});
+    make({.policy = ProgressPolicy::kSpin, .local_ranks = 4096, .give_way = GiveWay::kNap});
     engine_->work_opened();
     const std::uint64_t left = thread_context_switches().voluntary;
     EXPECT_TRUE(soon([&] {

@@ -3,6 +3,8 @@
 // ProgressEngine: threads of one host that poll in turn, more of them than there are cores.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -77,6 +79,51 @@ TEST_F(PollersInTurn, SleepWhenTheyOutnumberTheCores)
         turns(usable_cpus() + 4);   // some may look like one
     }
     EXPECT_TRUE(slept_ || contended_);
+}
+
+// Who only tests, while others of the process do so in turn, naps in a crowd where it would yield. Not in a crowd that its yields found, where it naps anyway.
+TEST(TestersInTurn, NapInACrowd)
+{
+    if (usable_cpus() == 1 || !thread_core_wait()) {
+        GTEST_SKIP() << "bound to one core, or this kernel does not tell how long a thread waited for a core";
+    }
+    constexpr unsigned kTurns = 40;
+    unsigned most = 0;
+    for (int attempt = 0; attempt < 20 && most < 5; ++attempt) {   // two threads may look like one
+        SystemClock clock;
+        Stats stats;
+        FakeSource source;
+        ProgressEngine engine{{.policy = ProgressPolicy::kSpin, .event_thread = false, .local_ranks = 4096}, clock, stats, test_log()};
+        ASSERT_EQ(engine.add_source(source), Status::kOk);
+        ASSERT_EQ(engine.start(), Status::kOk);
+        engine.work_opened();
+        std::atomic<unsigned> turn{0};
+        std::array<unsigned, 2> naps{};
+        const auto run = [&](unsigned self) {
+            for (unsigned now = turn.load(); now < kTurns; now = turn.load()) {
+                if (now % 2 != self) {
+                    std::this_thread::yield();
+                    continue;
+                }
+                const std::uint64_t before = thread_context_switches().voluntary;
+                for (int call = 0; call < 100; ++call) {
+                    engine.enter();
+                    engine.host_progress(64, WhenIdle::kYield);
+                    engine.leave(CallKind::kEmpty);
+                }
+                naps[self] += static_cast<unsigned>(thread_context_switches().voluntary - before);
+                ++turn;
+            }
+        };
+        {
+            const std::jthread first{run, 0};
+            const std::jthread second{run, 1};
+        }
+        most = std::max(most, std::min(naps[0], naps[1]));
+        engine.work_closed();
+        engine.stop();
+    }
+    EXPECT_GE(most, 5u);
 }
 
 TEST_F(PollersInTurn, OneGoesOnPolling)

@@ -235,6 +235,24 @@ TEST(Pollers, OneThatComesBackAfterLongDoesNotFindTheOthersStillThere)
     EXPECT_FALSE(pollers.outnumber_cores());
 }
 
+TEST(Pollers, AreSeveralUntilOneHasPolledAloneForAWindow)
+{
+    Pollers pollers;
+    pollers.polled(mark_of(0), 1000, 100, cores(64));
+    pollers.polled(mark_of(0), 1001, 100, cores(64));
+    EXPECT_FALSE(pollers.several());
+    pollers.polled(mark_of(1), 1002, 100, cores(64));
+    EXPECT_TRUE(pollers.several());
+    EXPECT_FALSE(pollers.outnumber_cores());
+    pollers.polled(mark_of(0), 1101, 100, cores(64));
+    EXPECT_TRUE(pollers.several());
+    pollers.polled(mark_of(0), 1202, 100, cores(64));
+    EXPECT_FALSE(pollers.several());
+    pollers.polled(mark_of(1), 1203, 100, cores(64));
+    pollers.polled(mark_of(0), 50'000, 100, cores(64));
+    EXPECT_FALSE(pollers.several());
+}
+
 TEST(Pollers, ThirtyTwoThreadsOutnumberManyCores)
 {
     Pollers pollers;
