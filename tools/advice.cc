@@ -110,7 +110,7 @@ void kernel(List& list, const HostFacts& facts, const Settings& settings)
         list.push_back({"kernel.sched_autogroup_enabled", "1",
                         "if many more ranks run here than cores: sysctl -w kernel.sched_autogroup_enabled=0",
                         "with each rank in a session of its own, as MPICH starts them, one of many whose threads call in by turns may wait for a core "
-                        "for seconds (seen with Linux 6.18); or set give_way=nap"});
+                        "for a second or two (seen with Linux 6.18)"});
     }
     if (!facts.raw_sockets) {
         list.push_back({"CAP_NET_RAW", "missing", "setcap cap_net_raw+ep PROGRAM; docker run --cap-add NET_RAW; ambient capabilities from the launcher",

@@ -112,8 +112,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Processes of this job on this host, by which the waiting policy sees oversubscription; 0 means as MPI or the environment of its launcher "
      "says.", true},
     {SettingId::kGiveWay, "give_way", SettingKind::kChoice, "auto", 0, 0, "auto|yield|nap",
-     "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us; auto naps in a process that leads a session while "
-     "several threads of it test in turn, and yields otherwise.", true},
+     "How a thread that waits lets others have its core: by a yield, or by a nap of some 60us; auto yields, but for a nap now and then while several "
+     "threads of the process test in turn, and for naps alone where one of these was starved.", true},
 
     {SettingId::kTasks, "tasks", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether there are queues of work for threads with time to spare: copies of long messages, their submission and answers, polls of idle "

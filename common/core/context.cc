@@ -100,21 +100,15 @@ Status Context::apply_settings(const OpenArgs& args)
     return Status::kOk;
 }
 
-// A thread that naps does not see from its yields whether others want its core: the kernel has to tell. Whose neighbours are of its own session has no need to
-// nap (docs/threading.md, Naps instead of yields).
+// A thread that naps does not see from its yields whether others want its core: the kernel has to tell.
 GiveWay Context::give_way() const
 {
     const auto set = static_cast<GiveWay>(settings_.choice(SettingId::kGiveWay));
-    if (set == GiveWay::kYield || (set == GiveWay::kAuto && !leads_session())) {
+    if (set == GiveWay::kNap && !thread_core_wait().has_value()) {
+        LINNET_LOG(log_, kWarn, "give_way=nap: /proc/thread-self/schedstat does not tell how long a thread waits for a core; threads yield instead");
         return GiveWay::kYield;
     }
-    if (thread_core_wait().has_value()) {
-        return set;
-    }
-    if (set == GiveWay::kNap) {
-        LINNET_LOG(log_, kWarn, "give_way=nap: /proc/thread-self/schedstat does not tell how long a thread waits for a core; threads yield instead");
-    }
-    return GiveWay::kYield;
+    return set;
 }
 
 void Context::make_layers(const OpenArgs& args)

@@ -42,12 +42,6 @@ public:
         score_.store(std::min(score_.load(std::memory_order_relaxed) + kEvidence, kFull), std::memory_order_relaxed);
         calm_.store(0, std::memory_order_relaxed);
     }
-    // As clear as after many yields that nobody used.
-    void cleared() noexcept
-    {
-        score_.store(0, std::memory_order_relaxed);
-        calm_.store(kCalmest, std::memory_order_relaxed);
-    }
     [[nodiscard]] bool contended() const noexcept { return score_.load(std::memory_order_relaxed) >= kLimit; }
     // A yield was over after `took`, or a turn came so long after it could have: what it cost to give the core away and have it back. The caller bounds it.
     void yielded(Ticks took) noexcept
@@ -193,6 +187,7 @@ public:
         Ticks ask{0};      // so rarely
         Ticks window{0};   // over so long: several slices
         Ticks turn{0};     // a wake-up takes less, and what another thread's slice comes before, more
+        Ticks starved{0};  // no fair scheduler lets a thread wait so long, whoever shares its core
     };
     enum class Others : std::uint8_t { kUnknown, kNone, kSome };
 
@@ -201,6 +196,8 @@ public:
     [[nodiscard]] constexpr std::uint64_t switches() const noexcept { return switches_; }
     [[nodiscard]] constexpr Ticks waited() const noexcept { return waited_; }
     [[nodiscard]] constexpr Others others() const noexcept { return others_; }
+    // Since the answer before it the thread waited for most of the time, and very long.
+    [[nodiscard]] constexpr bool starved() const noexcept { return starved_; }
 
     // An answer: so many context switches by now, and so long a wait, all in all. Returns the mean wait for a turn since the last one.
     constexpr Ticks answered(Ticks now, std::uint64_t switches, Ticks waited, const Pace& pace) noexcept
@@ -208,6 +205,7 @@ public:
         const bool first = asked_at_ == 0;
         const std::uint64_t turns = switches - switches_;
         const Ticks took = waited - waited_;
+        starved_ = !first && took >= pace.starved && 2 * took >= now - asked_at_;
         asked_at_ = now;
         switches_ = switches;
         waited_ = waited;
@@ -239,6 +237,7 @@ private:
     Ticks waited_{0};
     Window window_;
     Others others_{Others::kUnknown};
+    bool starved_{false};
 };
 
 }   // namespace linnet

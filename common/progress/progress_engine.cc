@@ -51,15 +51,17 @@ constexpr Nanos kRobbed{1'500'000};
 constexpr Nanos kRobbedOnOneCore{600'000};
 constexpr Nanos kRobberyCounts{6'250'000};         // about two slices: less is no reason to stop yielding, and no less time to do without
 constexpr Nanos kRobberyRemembered{100'000'000};   // what is lost by trying again so often is little
-constexpr Nanos kSeveralRemembered{1'000'000'000};   // a thread that has the waiting for itself so long yields again
 // Who does not yield asks the kernel how long it waited for a core: that takes 4 us and more.
 constexpr Nanos kAskForWait{1'000'000};
 constexpr Nanos kWaitWindow{50'000'000};   // slices are up to 12 ms long on older kernels
 constexpr Nanos kLongTurn{10'000};         // a wake-up that waits for nobody takes 1 us, also on a virtual machine
+constexpr Nanos kStarved{100'000'000};     // 33 threads of two cores that yield and take turns at a lock wait for less
+constexpr Nanos kStarvedRemembered{30'000'000'000};   // who yields again too soon starves others again, which is known only when they have waited
+constexpr Nanos kNapApart{3'000'000};      // while the host's lock is held and several want it a nap of 60 us costs more than that
 
 const char* gives_way_by(GiveWay way) noexcept
 {
-    return way == GiveWay::kAuto ? "yields or naps" : way == GiveWay::kYield ? "yields" : "naps";
+    return way == GiveWay::kAuto ? "yields and naps" : way == GiveWay::kYield ? "yields" : "naps";
 }
 
 }   // namespace
@@ -158,15 +160,16 @@ Status ProgressEngine::start()
     core_wait_most_ = scale_.ticks(kCoreWaitMost);
     robbed_ = scale_.ticks(online_cpus() > 1 ? kRobbed : kRobbedOnOneCore);
     robbery_remembered_ = scale_.ticks(kRobberyRemembered);
-    nap_memory_ = scale_.ticks(kSeveralRemembered);
+    nap_memory_ = scale_.ticks(kStarvedRemembered);
     // Ranks that outnumber the cores are most likely who was slow. They must all try again at about the same time to see that they can, so they do it often.
     robbery_ = {scale_.ticks(kRobberyCounts), outnumbered ? scale_.ticks(kRobberyCounts) : robbery_remembered_};
-    wait_pace_ = {scale_.ticks(kAskForWait), scale_.ticks(kWaitWindow), scale_.ticks(kLongTurn)};
+    wait_pace_ = {scale_.ticks(kAskForWait), scale_.ticks(kWaitWindow), scale_.ticks(kLongTurn), scale_.ticks(kStarved)};
     hold_age_ = scale_.ticks(config_.hold_time / 2);
     linger_most_ = scale_.ticks(kLingerMost);
     {
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};
+        testers_ = Testers{scale_.ticks(kNapApart)};
     }
     LINNET_LOG(log_, kDebug, "progress wake-up %lld ns spin %lld ns ranks %u cores %u gives way by %s", static_cast<long long>(wake_cost_.count()),
                static_cast<long long>(spin_time_.count()), config_.local_ranks, usable_cpus(), gives_way_by(config_.give_way));

@@ -26,7 +26,6 @@
 #include "progress/event_thread_state.h"
 #include "progress/gap_predictor.h"
 #include "progress/gated_sleep.h"
-#include "progress/ticks.h"
 #include "progress/token.h"
 #include "progress/wait_list.h"
 #include "progress/waiting_policy.h"
@@ -44,7 +43,7 @@ public:
         ProgressPolicy policy{ProgressPolicy::kAdaptive};
         bool event_thread{true};
         unsigned local_ranks{0};       // processes of the job on this host; 0: unknown
-        GiveWay give_way{GiveWay::kAuto};   // other than by yields only where thread_core_wait() tells
+        GiveWay give_way{GiveWay::kAuto};   // kNap: only where thread_core_wait() tells
         Nanos spin_time{0};            // 0: twice the measured cost of a wake-up
         Nanos sleep_max{500'000};      // longest sleep inside host_progress()
         Nanos look_in{20'000'000};     // how often the event thread looks whether the host still polls
@@ -213,9 +212,11 @@ private:
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool owes(bool leaves) const noexcept;
     void note_lost_time() noexcept LINNET_REQUIRES(token_);
+    void ask_for_own_waits(Ticks now) noexcept;
     void note_own_waits() noexcept;
+    [[nodiscard]] bool tests_in_turn(Ticks now) noexcept LINNET_REQUIRES(token_);
     [[nodiscard]] bool others_have_time() const noexcept;
-    void give_way() noexcept;
+    void give_way(bool by_nap = false) noexcept;
     void yield_watched(Ticks before) noexcept;
     void still_here() noexcept;
     [[nodiscard]] bool may_linger() const noexcept { return config_.policy != ProgressPolicy::kBlock && !crowd_.contended(); }
@@ -273,9 +274,7 @@ private:
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
     std::atomic<bool> stamp_is_fresh_{false};           // a thread that waited looked at the time, and then found at once what it waited for
-    std::atomic<Ticks> last_gap_{0};
-    std::atomic<Ticks> event_busy_at_leave_{0};
-    std::atomic<Ticks> patient_until_{0};
+    std::atomic<Ticks> last_gap_{0}, event_busy_at_leave_{0}, patient_until_{0};
     YieldWatch yield_watch_;
     GapPredictor gaps_;
     alignas(kCacheLine) std::atomic<std::int64_t> open_work_{0};   // without what the holders of the token closed:
@@ -324,7 +323,8 @@ private:
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins
     TimePoint fd_timer_ LINNET_GUARDED_BY(token_){TimePoint::max()};         // what host_timer_ is set to
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
-    Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it
+    Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it,
+    Testers testers_ LINNET_GUARDED_BY(token_);                              // and those among them that only test, in a crowd
     unsigned ranks_per_core_{1};                                             // on this host, as far as known, since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on

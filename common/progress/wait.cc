@@ -66,7 +66,7 @@ void ProgressEngine::take_rings(std::span<const EpollEvent> events, unsigned n) 
     }
 }
 
-void ProgressEngine::give_way() noexcept
+void ProgressEngine::give_way(bool by_nap) noexcept
 {
     const Ticks before = read_ticks();
     if (crowd_.naps(before)) {
@@ -76,7 +76,7 @@ void ProgressEngine::give_way() noexcept
             return;
         }
     }
-    if (crowd_.yields_are_dear(before)) {
+    if (by_nap || crowd_.yields_are_dear(before)) {
         sleep_shortly();
     } else {
         yield_watched(before);
@@ -126,22 +126,34 @@ void ProgressEngine::note_lost_time() noexcept
     }
 }
 
+// How long did this thread wait for a core?
+void ProgressEngine::ask_for_own_waits(Ticks now) noexcept
+{
+    if (!own_waits.due(now, wait_pace_)) {
+        return;
+    }
+    const ContextSwitches by_now = thread_context_switches();
+    const std::uint64_t switches = by_now.voluntary + by_now.involuntary;
+    const bool had_its_core = switches == own_waits.switches();
+    const std::optional<Nanos> waited = had_its_core ? std::nullopt : thread_core_wait();
+    const Ticks turn = own_waits.answered(now, switches, waited ? scale_.ticks(*waited) : own_waits.waited(), wait_pace_);
+    if (crowd_.naps(now)) {
+        crowd_.yielded(turn > slow_yield_ ? std::min(turn, core_wait_most_) : 0);
+        if (!waited && !had_its_core) {
+            crowd_.nap_until(now);   // the kernel tells no longer, for want of a descriptor: yields will
+        }
+    }
+}
+
 // What its yields tell another thread: does somebody want this core, and how long does it take to get it back? Involuntary context switches do not tell it: the
 // kernel's own threads take the core, too, for microseconds, and no quick yields follow that would say so.
 void ProgressEngine::note_own_waits() noexcept
 {
-    const Ticks now = read_ticks();
-    if (own_waits.due(now, wait_pace_)) {
-        const ContextSwitches by_now = thread_context_switches();
-        const std::uint64_t switches = by_now.voluntary + by_now.involuntary;
-        const std::optional<Nanos> waited = switches != own_waits.switches() ? thread_core_wait() : std::nullopt;
-        const Ticks turn = own_waits.answered(now, switches, waited ? scale_.ticks(*waited) : own_waits.waited(), wait_pace_);
-        crowd_.yielded(turn > slow_yield_ ? std::min(turn, core_wait_most_) : 0);
-    }
+    ask_for_own_waits(read_ticks());
     if (own_waits.others() == WaitShare::Others::kSome) {
         crowd_.suspect();
     } else if (own_waits.others() == WaitShare::Others::kNone) {
-        crowd_.cleared();
+        crowd_.alone();
     }
 }
 
@@ -169,29 +181,20 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     const bool lingers = waits && open_work() > 0 && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
     pass_began_ = stamp_.load(std::memory_order_relaxed);
     unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
-    bool yield = false;
+    Spin::Step step = Spin::Step::kPoll;
     if (events != 0) {
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
         row_end_ = row_end_ == 0 ? row_stamp_ : row_end_;   // the rest is for the next row to do: nobody waits then
     } else if (waits && !config_.has_completions()) {
-        switch (next_step_of_row(when == WhenIdle::kSleep)) {
-            case Spin::Step::kPoll:
-                break;
-            case Spin::Step::kYield:
-                yield = true;
-                break;
-            case Spin::Step::kSleep:
-                if (patient(row_stamp_) && !pollers_.outnumber_cores()) {
-                    break;
-                }
-                events = sleep_in_row(budget);
-                break;
+        step = next_step_of_row(when == WhenIdle::kSleep);
+        if (step == Spin::Step::kSleep && (!patient(row_stamp_) || pollers_.outnumber_cores())) {
+            events = sleep_in_row(budget);
         }
     }
     tell_completed();
     token_.release_soon();   // who leaves for a short time looks at no word afterwards
-    if (yield) {
-        give_way();
+    if (step == Spin::Step::kYield || step == Spin::Step::kNap) {
+        give_way(step == Spin::Step::kNap);
     }
     return events;
 }
@@ -252,15 +255,33 @@ Spin::Step ProgressEngine::next_step_of_row(bool may_sleep) noexcept
     }
     sleep_length_.polled(false);
     pollers_.polled(this_thread_mark(), now, robbery_remembered_, []() noexcept { return thread_affinity(); });
-    // A test of a thread that others of the process wait behind holds the host's lock, as a rule: a yield goes to one of those, which sleeps at once.
-    if (!may_sleep && pollers_.several() && config_.give_way == GiveWay::kAuto) {
-        crowd_.nap_until(now + nap_memory_);
-    }
+    const bool in_turn = !may_sleep && tests_in_turn(now);
     const Spin::Step step = host_spin_.next(now, gap, crowd_, may_sleep);
     // Asleep we get the core back when a message comes, and give it up when its thread is to have it. Who yields in vain instead is preempted by that
     // thread while it wakes it, which Open MPI's then waits for by spinning, for a time slice.
     const bool gives_up = may_sleep && pollers_.outnumber_cores() && spin_budget_.policy == ProgressPolicy::kAdaptive;
+    if (in_turn && step == Spin::Step::kYield && testers_.nap_is_due(now)) {
+        return Spin::Step::kNap;
+    }
     return gives_up ? Spin::Step::kSleep : step;
+}
+
+// Do several threads of this process test in turn, in a crowd? Whoever does holds the host's lock, as a rule, and a yield goes to one of the others, which
+// sleeps on it at once. A group of threads that do this the kernel may not age, so that nobody else gets the core: a nap now and then lets others have it, and
+// who finds that it was starved itself naps for long, as its neighbours have reason to yield no less than it has.
+bool ProgressEngine::tests_in_turn(Ticks now) noexcept
+{
+    if (config_.give_way != GiveWay::kAuto || !crowd_.contended()) {
+        return false;
+    }
+    if (!testers_.several(this_thread_mark(), now, robbery_remembered_)) {
+        return false;
+    }
+    ask_for_own_waits(now);
+    if (own_waits.starved()) {
+        crowd_.nap_until(now + nap_memory_);
+    }
+    return true;
 }
 
 // Another thread has the token. When it has gone to sleep there is nothing to spin for: sleep until something is complete, or until it
@@ -368,6 +389,7 @@ void ProgressEngine::lead(ReadyRef ready, TimePoint deadline) noexcept
                 case Spin::Step::kPoll:
                     break;
                 case Spin::Step::kYield:
+                case Spin::Step::kNap:
                     give_way();
                     break;
                 case Spin::Step::kSleep:

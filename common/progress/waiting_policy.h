@@ -19,7 +19,7 @@ namespace linnet {
 
 // How a thread that waits lets others have its core. Values of the setting give_way.
 enum class GiveWay : std::uint8_t {
-    kAuto,    // by a yield; by a nap where several threads of the process poll in turn
+    kAuto,    // by a yield; by naps, too, where several threads of the process test in turn, and by naps alone once one of them was starved
     kYield,
     kNap,
 };
@@ -93,7 +93,7 @@ public:
         Ticks between_yields{0};   // the shortest time between two looks whether others want the core
         Ticks back_to_back{0};     // longer gaps are not ours: the host does something of its own
     };
-    enum class Step : std::uint8_t { kPoll, kYield, kSleep };
+    enum class Step : std::uint8_t { kPoll, kYield, kNap, kSleep };   // kNap: of the engine, in the place of a yield
     // Yields of a contended thread before it sleeps: a partner on the same core that is about to answer gets its chance to, for less
     // than a sleep costs; and who sleeps is woken where its waker runs, so that ranks heap up on one core.
     static constexpr unsigned kYieldsWhenContended = 32;
@@ -168,8 +168,7 @@ private:
 
 // Do the threads of this process that wait in turn outnumber their cores, those that any of them may run on? Then whoever polls keeps a core from the thread
 // whose message it found, or is about to. Each says its mask once per window: programs pin threads one by one (OMP_PROC_BIND), and masks change. A thread is
-// known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered. And are they several? Then a yield gives the
-// core to one of them that waits for a lock of the host, which sleeps at once, and a nap to whoever else wants it.
+// known by a few bits of its mark, so few too many look like one, and more than kBits cores are never outnumbered.
 //
 // Threads: one at a time.
 class Pollers {
@@ -180,9 +179,7 @@ public:
     void polled(std::uintptr_t mark, Ticks now, Ticks window, auto affinity) noexcept
     {
         if (now - since_ > window) {
-            const bool recent = now - since_ <= 2 * window;
-            outnumber_ = recent && outnumbers();
-            several_ = recent && std::popcount(seen_) > 1;
+            outnumber_ = now - since_ <= 2 * window && outnumbers();
             since_ = now;
             seen_ = 0;
         }
@@ -190,11 +187,9 @@ public:
             cores_ = seen_ == 0 ? affinity() : cores_ | affinity();
             seen_ |= bit(mark);
             outnumber_ = outnumber_ || outnumbers();
-            several_ = several_ || std::popcount(seen_) > 1;
         }
     }
     [[nodiscard]] bool outnumber_cores() const noexcept { return outnumber_; }
-    [[nodiscard]] bool several() const noexcept { return several_; }
 
 private:
     [[nodiscard]] bool outnumbers() const noexcept { return static_cast<unsigned>(std::popcount(seen_)) > cores_.count(); }
@@ -207,7 +202,38 @@ private:
     CpuSet cores_;   // of those
     Ticks since_{0};
     bool outnumber_{false};
-    bool several_{false};
+};
+
+// Do several threads of this process test in turn? And the naps of these in the place of yields, now and then.
+//
+// Threads: one at a time.
+class Testers {
+public:
+    Testers() noexcept = default;
+    explicit Testers(Ticks naps_apart) noexcept : naps_apart_{naps_apart} {}
+
+    // The thread with this mark tests at `now`: has another one done so within about `window`?
+    [[nodiscard]] bool several(std::uintptr_t mark, Ticks now, Ticks window) noexcept
+    {
+        if (mark != last_) {
+            changed_at_ = last_ != 0 ? now : 0;
+            last_ = mark;
+        }
+        return changed_at_ != 0 && now - changed_at_ <= window;
+    }
+    // True once in `naps_apart`.
+    [[nodiscard]] bool nap_is_due(Ticks now) noexcept
+    {
+        const bool due = now - napped_at_ >= naps_apart_;
+        napped_at_ = due ? now : napped_at_;
+        return due;
+    }
+
+private:
+    Ticks naps_apart_{0};
+    std::uintptr_t last_{0};
+    Ticks changed_at_{0};   // another thread than before tested then; 0: none has
+    Ticks napped_at_{0};
 };
 
 // Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core

@@ -39,7 +39,6 @@ std::optional<std::uint32_t> number_in(const char* variable) noexcept
 }   // namespace
 
 std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(::getpid()); }
-bool leads_session() noexcept { return ::getsid(0) == ::getpid(); }
 std::uint32_t user_id() noexcept { return ::geteuid(); }
 
 DescriptorLimit descriptor_limit() noexcept

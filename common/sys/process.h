@@ -17,8 +17,6 @@
 namespace linnet {
 
 [[nodiscard]] std::uint32_t process_id() noexcept;
-// Is the process the first of a session of its own? Then it is a group of its own to the scheduler, too, where autogroups are on (sched(7)).
-[[nodiscard]] bool leads_session() noexcept;
 [[nodiscard]] std::uint32_t user_id() noexcept;   // effective
 
 // RLIMIT_NOFILE: one more than the highest descriptor that may be opened (soft), and how far that may be raised (hard).

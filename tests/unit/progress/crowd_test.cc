@@ -210,7 +210,7 @@ TEST(YieldWatch, OneYieldThatNobodyUsedEndsTheTrust)
     EXPECT_FALSE(watch.asks());
 }
 
-TEST(Crowd, YieldsThatAreOutAreDearForEverAndSayNothingOfOthers)
+TEST(Crowd, NapsAsLongAsItIsToldToWhateverIsSeenOfOthers)
 {
     Crowd crowd;
     crowd.nap_until(~Ticks{0});
@@ -225,6 +225,11 @@ TEST(Crowd, YieldsThatAreOutAreDearForEverAndSayNothingOfOthers)
     }
     EXPECT_FALSE(crowd.contended());
     EXPECT_TRUE(crowd.yields_are_dear(1));
+    crowd.nap_until(1000);
+    EXPECT_TRUE(crowd.naps(999));
+    EXPECT_TRUE(crowd.yields_are_dear(999));
+    EXPECT_FALSE(crowd.naps(1000));
+    EXPECT_FALSE(crowd.yields_are_dear(1000));
 }
 
 TEST(LostTime, IsWhatTheSameThreadLostAndTheEventThreadDidNotTake)
@@ -239,19 +244,8 @@ TEST(LostTime, IsWhatTheSameThreadLostAndTheEventThreadDidNotTake)
     EXPECT_TRUE(lost.since_last_look(2, 91, 5));
 }
 
-TEST(Crowd, ThatIsClearedLooksForOthersAsSeldomAsAfterManyQuietYields)
-{
-    Crowd crowd;
-    crowd.suspect();
-    crowd.cleared();
-    EXPECT_FALSE(crowd.contended());
-    EXPECT_EQ(crowd.calm(), Crowd::kCalmest);
-    crowd.disturbed();
-    EXPECT_EQ(crowd.calm(), 0u);
-}
-
 // Times in units of 1 us.
-constexpr WaitShare::Pace kPace{1000, 50'000, 10};
+constexpr WaitShare::Pace kPace{1000, 50'000, 10, 100'000};
 using Others = WaitShare::Others;
 
 // A thread on a clock of its own: so long in its turns and waits, each turn with one switch, asked as often as the pace says.
@@ -285,6 +279,19 @@ struct Waiter {
         ask();
     }
 };
+
+TEST(WaitShare, IsOfAStarvedThreadThatWaitedLongAndMostOfTheTime)
+{
+    WaitShare share;
+    share.answered(1'000'000, 1, 900'000, kPace);
+    EXPECT_FALSE(share.starved()) << "what it waited before is not known";
+    share.answered(1'199'000, 2, 999'999, kPace);
+    EXPECT_FALSE(share.starved()) << "not long enough";
+    share.answered(1'399'000, 3, 1'099'999, kPace);
+    EXPECT_TRUE(share.starved());
+    share.answered(1'600'000, 4, 1'199'999, kPace);
+    EXPECT_FALSE(share.starved()) << "less than half of the time";
+}
 
 TEST(WaitShare, IsAskedForOnceInAWhile)
 {

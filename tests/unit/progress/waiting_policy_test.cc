@@ -235,22 +235,24 @@ TEST(Pollers, OneThatComesBackAfterLongDoesNotFindTheOthersStillThere)
     EXPECT_FALSE(pollers.outnumber_cores());
 }
 
-TEST(Pollers, AreSeveralUntilOneHasPolledAloneForAWindow)
+TEST(Testers, AreSeveralUntilOneHasTestedAloneForAWindow)
 {
-    Pollers pollers;
-    pollers.polled(mark_of(0), 1000, 100, cores(64));
-    pollers.polled(mark_of(0), 1001, 100, cores(64));
-    EXPECT_FALSE(pollers.several());
-    pollers.polled(mark_of(1), 1002, 100, cores(64));
-    EXPECT_TRUE(pollers.several());
-    EXPECT_FALSE(pollers.outnumber_cores());
-    pollers.polled(mark_of(0), 1101, 100, cores(64));
-    EXPECT_TRUE(pollers.several());
-    pollers.polled(mark_of(0), 1202, 100, cores(64));
-    EXPECT_FALSE(pollers.several());
-    pollers.polled(mark_of(1), 1203, 100, cores(64));
-    pollers.polled(mark_of(0), 50'000, 100, cores(64));
-    EXPECT_FALSE(pollers.several());
+    Testers testers;
+    EXPECT_FALSE(testers.several(mark_of(0), 1000, 100));
+    EXPECT_FALSE(testers.several(mark_of(0), 1001, 100));
+    EXPECT_TRUE(testers.several(mark_of(1), 1002, 100));
+    EXPECT_TRUE(testers.several(mark_of(1), 1102, 100));
+    EXPECT_FALSE(testers.several(mark_of(1), 1103, 100));
+    EXPECT_TRUE(testers.several(mark_of(0), 1104, 100));
+}
+
+TEST(Testers, NapOnceInAWhile)
+{
+    Testers testers{100};
+    EXPECT_TRUE(testers.nap_is_due(1000));
+    EXPECT_FALSE(testers.nap_is_due(1099));
+    EXPECT_TRUE(testers.nap_is_due(1100));
+    EXPECT_FALSE(testers.nap_is_due(1101));
 }
 
 TEST(Pollers, ThirtyTwoThreadsOutnumberManyCores)

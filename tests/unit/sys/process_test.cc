@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,20 +27,6 @@ TEST(Process, KnowsItsIds)
 {
     EXPECT_EQ(process_id(), static_cast<std::uint32_t>(::getpid()));
     EXPECT_EQ(user_id(), ::geteuid());
-}
-
-TEST(Process, LeadsASessionFromSetsidOn)
-{
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-        const bool before = leads_session();
-        ::setsid();
-        ::_exit(!before && leads_session() ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
 }
 
 TEST(OpenDescriptors, CountsOneMoreForOneMore)
