@@ -191,7 +191,7 @@ public:
     };
     enum class Others : std::uint8_t { kUnknown, kNone, kSome };
 
-    [[nodiscard]] constexpr bool due(Ticks now, const Pace& pace) const noexcept { return now - asked_at_ >= pace.ask; }
+    [[nodiscard]] constexpr bool due(Ticks now, const Pace& pace) const noexcept { return now - tried_at_ >= pace.ask; }
     // As of the last answer.
     [[nodiscard]] constexpr std::uint64_t switches() const noexcept { return switches_; }
     [[nodiscard]] constexpr Ticks waited() const noexcept { return waited_; }
@@ -199,6 +199,8 @@ public:
     // Since the answer before it the thread waited for most of the time, and very long.
     [[nodiscard]] constexpr bool starved() const noexcept { return starved_; }
 
+    // The kernel was asked, and did not tell (no descriptor was left for its file): what it told before stands until it does again.
+    constexpr void refused(Ticks now) noexcept { tried_at_ = now; }
     // An answer: so many context switches by now, and so long a wait, all in all. Returns the mean wait for a turn since the last one.
     constexpr Ticks answered(Ticks now, std::uint64_t switches, Ticks waited, const Pace& pace) noexcept
     {
@@ -206,7 +208,7 @@ public:
         const std::uint64_t turns = switches - switches_;
         const Ticks took = waited - waited_;
         starved_ = !first && took >= pace.starved && 2 * took >= now - asked_at_;
-        asked_at_ = now;
+        asked_at_ = tried_at_ = now;
         switches_ = switches;
         waited_ = waited;
         if (first) {
@@ -232,7 +234,8 @@ private:
     };
     constexpr void open_window() noexcept { window_ = {asked_at_, waited_, switches_}; }
 
-    Ticks asked_at_{0};   // 0: never
+    Ticks asked_at_{0};   // when it answered last; 0: never
+    Ticks tried_at_{0};
     std::uint64_t switches_{0};
     Ticks waited_{0};
     Window window_;

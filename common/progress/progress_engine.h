@@ -26,6 +26,7 @@
 #include "progress/event_thread_state.h"
 #include "progress/gap_predictor.h"
 #include "progress/gated_sleep.h"
+#include "progress/ticks.h"
 #include "progress/token.h"
 #include "progress/wait_list.h"
 #include "progress/waiting_policy.h"
@@ -102,8 +103,7 @@ public:
     // polling or asleep returns or sleeps likewise. A caller that may only yield does so in such a row when others want the core, with nothing open too.
     unsigned host_progress(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     // Polls and sleeps as the policy says until ready() or the deadline (TimePoint::max(): none). One of the waiting threads does so for
-    // all; the others sleep, each until its own ready(), or until it is its turn to poll.
-    // kOk: ready() was true. kTimedOut. kClosed: stop() was called.
+    // all; the others sleep, each until its own ready(), or until it is its turn to poll. kOk: ready() was true. kTimedOut. kClosed: stop() was called.
     [[nodiscard]] Status wait(ReadyRef ready, TimePoint deadline) noexcept LINNET_EXCLUDES(token_);
 
     // ---- accounting: any thread, cheap, also from inside poll() ----

@@ -136,12 +136,13 @@ void ProgressEngine::ask_for_own_waits(Ticks now) noexcept
     const std::uint64_t switches = by_now.voluntary + by_now.involuntary;
     const bool had_its_core = switches == own_waits.switches();
     const std::optional<Nanos> waited = had_its_core ? std::nullopt : thread_core_wait();
+    if (!waited && !had_its_core) {
+        own_waits.refused(now);
+        return;
+    }
     const Ticks turn = own_waits.answered(now, switches, waited ? scale_.ticks(*waited) : own_waits.waited(), wait_pace_);
     if (crowd_.naps(now)) {
         crowd_.yielded(turn > slow_yield_ ? std::min(turn, core_wait_most_) : 0);
-        if (!waited && !had_its_core) {
-            crowd_.nap_until(now);   // the kernel tells no longer, for want of a descriptor: yields will
-        }
     }
 }
 

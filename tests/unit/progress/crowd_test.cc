@@ -293,6 +293,23 @@ TEST(WaitShare, IsOfAStarvedThreadThatWaitedLongAndMostOfTheTime)
     EXPECT_FALSE(share.starved()) << "less than half of the time";
 }
 
+TEST(WaitShare, KeepsWhatItWasToldWhereTheKernelDoesNotTell)
+{
+    WaitShare share;
+    share.answered(1'000'000, 1, 900'000, kPace);
+    share.answered(1'100'000, 2, 1'000'000, kPace);
+    ASSERT_TRUE(share.starved());
+    ASSERT_EQ(share.others(), Others::kSome);
+    EXPECT_TRUE(share.due(1'101'000, kPace));
+    share.refused(1'101'000);
+    EXPECT_FALSE(share.due(1'101'999, kPace));
+    EXPECT_TRUE(share.due(1'102'000, kPace));
+    EXPECT_TRUE(share.starved());
+    EXPECT_EQ(share.others(), Others::kSome);
+    share.answered(1'400'000, 3, 1'149'999, kPace);
+    EXPECT_FALSE(share.starved()) << "of the time since the last answer, not since the last question";
+}
+
 TEST(WaitShare, IsAskedForOnceInAWhile)
 {
     WaitShare share;
