@@ -396,20 +396,19 @@ void SessionLayer::lane_is_up(Session& s, LinkState& link, TimePoint now) noexce
     } else {
         LanePaths& p = *s.lane_paths_;
         const unsigned at = p.index_of(link.port);
-        const bool by_us = std::exchange(p.moved_here, false);
-        if (p.ours && link.before != nullptr && !by_us) {   // a side that chooses only while it sees losses sees why it does
+        if (p.ours && link.beside && !link.moved_here) {   // a side that chooses only while it sees losses sees why it does
             p.choice.moved_by_peer(at, now);
         } else {
             p.choice.moved(at, now);
         }
-        p.led_away = by_us && link.port->lane_only();
+        p.led_away = link.moved_here && link.port->lane_only();
     }
     if (s.lane_paths_ == nullptr) {
         return;
     }
     if (!link.port->lane_only()) {
         s.lane_paths_->home = link.port;
-    } else if (link.before == nullptr) {
+    } else if (!link.beside) {
         s.lane_paths_->home = nullptr;   // it did not leave: the link broke there
     }
     if (s.links_[1].phase == LinkState::Phase::kOpening) {

@@ -67,7 +67,6 @@ struct LanePaths {
     Ticks last_at{0};             // then
     unsigned messages{0};         // that were looked at
     bool ours{false};             // to choose, also where nothing is lost
-    bool moved_here{false};       // the link that comes up next where the lane is not was asked for by us
     bool led_away{false};         // we moved it where it is, off the transports for bulk data: we see to it that it comes back
     Losses losses;
     std::array<model::Line, model::LaneChoice::kMost> losses_cost{};   // on each path, as of the last look

@@ -69,6 +69,7 @@ struct LinkState {
     enum class Phase : std::uint8_t { kIdle, kWaiting, kOpening, kUp };
     Phase phase{Phase::kIdle};
     bool changing{false};          // the old link is being dropped for a newer one: open none
+    bool moved{false};             // the one that came up last was up over another transport before
     bool wanted{false};            // bulk: somebody here has data to send
     bool rejected{false};          // the last attempt was answered by a reject, for this reason:
     wire::RejectReason reason{};
@@ -91,7 +92,8 @@ struct LinkState {
     bool beside{false};               // Attempt::beside; likewise
     bool takes_unasked{false};        // bulk packets of writes that it did not ask for; likewise
     bool twin{false};                 // it took the place of one that came there just before, beside the same other one: both sides had opened one
-    Port* before{nullptr};            // where the link was that this one took the place of while both were up; null: there was none
+    bool moved_here{false};           // we opened it beside one that was up elsewhere
+    Port* up_over{nullptr};           // where it was up last, now or before; null: never
     std::uint64_t heard_at_up{0};
     TimePoint up_since{};
     TimePoint retry_at{};

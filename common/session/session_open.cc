@@ -295,10 +295,8 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
         v.reply_bytes = write_confirm(attempt, confirm);
         if (own.moves) {
             move_of(*s, role)->port = nullptr;   // it is the link now
-            if (role == LinkRole::kLane) {
-                s->lane_paths_->moved_here = true;
-            }
         }
+        link.moved_here = own.moves;
     }
     install_link(*s, port, id, role, attempt);
     v.action = HelloVerdict::Action::kAccept;
@@ -361,6 +359,7 @@ HelloVerdict SessionLayer::on_confirm(Port& port, LinkId id, PeerId peer, LinkRo
         }
         attempt = link.incoming_attempt;
         link.incoming_port = nullptr;
+        link.moved_here = false;
         link.changing = true;   // until it is installed nobody else opens one
     }
     install_link(*s, port, id, role, attempt);
@@ -399,8 +398,7 @@ void SessionLayer::install_link(Session& s, Port& port, LinkId id, LinkRole role
         return;
     }
     const TimePoint now = clock_.now();
-    link.twin = attempt.beside && link.port == &port && link.before != nullptr && link.before != &port && now - link.up_since < kConfirmTime;
-    link.before = attempt.beside ? link.port : nullptr;   // also if that was closed by the other side meanwhile
+    link.twin = attempt.beside && link.moved && link.up_over == &port && now - link.up_since < kConfirmTime;
     link.up_since = now;
     link.port = &port;
     link.id = id;
@@ -440,6 +438,8 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
         s->was_up_over_ |= bit_of(port);
         link.up_since = clock_.now();
         link.heard_at_up = s->heard_;
+        const Port* const was_up_over = std::exchange(link.up_over, &port);
+        link.moved = was_up_over != nullptr && was_up_over != &port;
         if (role == LinkRole::kBulk) {
             bulk_is_up(*s, port, link.up_since);
         }
@@ -450,9 +450,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
             s->link_taken_ = s->written_ = s->acked_ = s->taken_back_.load(std::memory_order_relaxed);
             s->unsent_ = s->retained_.front();
             s->ack_due_ = true;
-            news.again = std::exchange(s->was_up_, true);
-            news.moved = link.before != nullptr && link.before != &port;
-            news.twin = link.twin;
+            news = {.again = std::exchange(s->was_up_, true), .moved = link.moved, .twin = link.twin};
             lane_is_up(*s, link, link.up_since);
             const std::uint32_t taken = s->taken_.load(std::memory_order_relaxed);
             news.resent = after(taken, peer_received) ? taken - peer_received : 0;

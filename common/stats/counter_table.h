@@ -73,7 +73,7 @@ inline constexpr std::array<CounterInfo, kCounterCount> kCounterTable{{
     {Counter::kRmaUnasked, "rma_unasked", CounterUnit::kEvents, "Long writes that were sent without asking first."},
     {Counter::kCompletions, "completions", CounterUnit::kEvents, "Completions and active messages handed to the host."},
     {Counter::kConnects, "connects", CounterUnit::kEvents, "Sessions with a peer that came up."},
-    {Counter::kReconnects, "reconnects", CounterUnit::kEvents, "Sessions that came up again over another connection."},
+    {Counter::kReconnects, "reconnects", CounterUnit::kEvents, "Sessions that came up again over another connection of the same transport."},
     {Counter::kPathMoves, "path_moves", CounterUnit::kEvents, "Links that went to another transport, trials and returns included."},
     {Counter::kAcksSent, "acks_sent", CounterUnit::kEvents, "Packets sent only to acknowledge."},
     {Counter::kRetransmittedMessages, "retransmitted_messages", CounterUnit::kEvents, "Messages sent again over a new connection."},

@@ -263,11 +263,15 @@ TEST_F(LanesTest, LaneWhoseQuickTransportBreaksComesBackAndGoesThereAgain)
 {
     pingpong(8, 2000);
     ASSERT_TRUE(lane_on_second());
+    const std::array<std::uint64_t, 2> moved{moves(*a), moves(*b)};
     a->send(*to_b, 5000);
     other.break_all(*second[0], LinkRole::kLane);
     EXPECT_TRUE(drained());
     EXPECT_FALSE(lane_on_second()) << "the first transport is where links are opened";
     run_for(1s);
+    EXPECT_EQ(moves(*a), moved[0] + 1) << "it left, if not by a move of ours";
+    EXPECT_EQ(moves(*b), moved[1] + 1);
+    EXPECT_EQ(a->counters.get(Counter::kReconnects) + b->counters.get(Counter::kReconnects), 0u);
     pingpong(8, 6000);
     EXPECT_TRUE(lane_on_second());
 }
