@@ -9,9 +9,11 @@ stress_traffic_test_SOURCES = \
     stress/traffic_test.cc
 stress_traffic_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
-stress_tests += stress/programs.sh stress/collectives.sh
-job_programs += stress/collectives_stress
-dist_check_SCRIPTS += stress/programs.sh stress/collectives.sh
+stress_tests += stress/programs.sh stress/collectives.sh stress/threads.sh
+job_programs += stress/collectives_stress stress/threads_stress
+dist_check_SCRIPTS += stress/programs.sh stress/collectives.sh stress/threads.sh
 EXTRA_DIST += \
+    stress/lab_jobs.sh \
     stress/mpi/collectives_stress.c \
+    stress/mpi/threads_stress.c \
     stress/watch_mpi.py
