@@ -75,21 +75,25 @@ bool Counter::poll() noexcept
     return polled_.exchange(now, std::memory_order_relaxed) != now;
 }
 
+// A program that waits for successes reads the value, one that waits for errors these: to either all changes are known then.
+void Counter::look() noexcept
+{
+    returned();
+    progress();
+    seen_.store(changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
+    emptied();
+}
+
 std::uint64_t Counter::read(fid_cntr* f) noexcept
 {
-    Counter& c = of(f);
-    c.returned();
-    c.progress();
-    c.seen_.store(c.changes_.load(std::memory_order_acquire), std::memory_order_relaxed);
-    c.emptied();
-    return c.value_.load(std::memory_order_acquire);
+    of(f).look();
+    return of(f).value_.load(std::memory_order_acquire);
 }
 
 std::uint64_t Counter::read_error(fid_cntr* f) noexcept
 {
-    Counter& c = of(f);
-    c.progress();
-    return c.tell_errors();
+    of(f).look();
+    return of(f).tell_errors();
 }
 
 std::uint64_t Counter::tell_errors() noexcept

@@ -41,6 +41,7 @@ private:
     static int add_error(fid_cntr* f, std::uint64_t value) noexcept;
     static int set_error(fid_cntr* f, std::uint64_t value) noexcept;
     int changed() noexcept;   // by the program: tells who waits
+    void look() noexcept;     // before what it tells: all changes so far are known afterwards
     std::uint64_t tell_errors() noexcept;
     static int wait(fid_cntr* f, std::uint64_t threshold, int timeout) noexcept;
 

@@ -148,7 +148,7 @@ int Endpoint::open_with_flags(fid_domain* domain, fi_info* info, fid_ep** out, s
         }
         std::unique_ptr<Endpoint, void (*)(Endpoint*)> e{new Endpoint{Domain::of(domain), *info}, [](Endpoint* gone) { gone->release(); }};
         if (info->src_addr != nullptr) {
-            if (const int error = e->set_name(info->src_addr, info->src_addrlen); error != FI_SUCCESS) {
+            if (const int error = e->choose_name(info->src_addr, info->src_addrlen); error != FI_SUCCESS) {
                 return error;
             }
         }
@@ -490,6 +490,14 @@ int Endpoint::open_context()
     return FI_SUCCESS;
 }
 
+void Endpoint::close_context() noexcept
+{
+    if (source_.context() != nullptr) {
+        linnet_context_close(source_.context());
+        source_.open(nullptr, fence_);
+    }
+}
+
 std::array<Waitable*, 2 + kCountSlots> Endpoint::fed() const noexcept
 {
     std::array<Waitable*, 2 + kCountSlots> all{tx_cq_, rx_cq_};
@@ -525,17 +533,32 @@ void Endpoint::unfeed() noexcept
 
 // ---- names ----
 
-int Endpoint::set_name(const void* address, std::size_t bytes)
+int Endpoint::choose_name(const void* address, std::size_t bytes)
 {
-    if (source_.context() != nullptr) {
-        return -FI_EOPBADSTATE;
-    }
     const auto a = Address::decode(address, bytes, domain_.address_format());
     if (!a || a->is_name()) {
         return -FI_EINVAL;
     }
     local_ = *a;
     return FI_SUCCESS;
+}
+
+// Whether it can have that address only its context can tell.
+int Endpoint::set_name(const void* address, std::size_t bytes)
+{
+    if (enabled_ || name_told_) {
+        return -FI_EOPBADSTATE;
+    }
+    const std::optional<Address> before = local_;
+    if (const int error = choose_name(address, bytes); error != FI_SUCCESS) {
+        return error;
+    }
+    close_context();
+    const int error = open_context();
+    if (error != FI_SUCCESS) {
+        local_ = before;
+    }
+    return error;
 }
 
 // An endpoint that was not enabled yet gets its context here: its address is fixed from now on.
@@ -552,6 +575,7 @@ int Endpoint::get_name(void* to, std::size_t* bytes)
     if (const int error = open_context(); error != FI_SUCCESS) {
         return error;
     }
+    name_told_ = true;
     linnet_name_t name{};
     const linnet_status_t s = linnet_context_name(source_.context(), &name);
     if (s != LINNET_OK) {

@@ -132,7 +132,8 @@ public:
     void release() noexcept;
     int bind(struct fid* what, std::uint64_t flags);
     int enable();
-    int set_name(const void* address, std::size_t bytes);
+    int set_name(const void* address, std::size_t bytes);      // takes it
+    int choose_name(const void* address, std::size_t bytes);   // the context takes it when it opens
     int get_name(void* to, std::size_t* bytes);
     [[nodiscard]] std::atomic<std::size_t>& least_multi_recv() noexcept { return least_multi_recv_; }
 
@@ -151,6 +152,7 @@ private:
     int bind_shared(struct fid* what, std::uint64_t flags);
     int bind_counter(Counter& counter, std::uint64_t flags);
     int open_context();
+    void close_context() noexcept;
     [[nodiscard]] std::array<Waitable*, 2 + kCountSlots> fed() const noexcept;
     int feed() noexcept;
     void unfeed() noexcept;
@@ -246,6 +248,7 @@ private:
     SharedTx* shared_tx_{nullptr};
     SharedRx* shared_rx_{nullptr};
     bool enabled_{false};
+    bool name_told_{false};   // so the application counts on it
     std::array<std::atomic<Counter*>, kCountSlots> counters_{};   // each is set once; that may be while the endpoint works
     std::atomic<unsigned> aliases_{1};
     std::atomic<std::size_t> least_multi_recv_{1024};

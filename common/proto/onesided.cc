@@ -275,8 +275,8 @@ wire::RtsHeader Proto::envelope_of(const wire::WriteHeader& h) noexcept
     return rts;
 }
 
-// One more operation of the peer's that this side must remember. False: more than any peer may have.
-bool Proto::serve_one_more(Peer& peer) noexcept
+// One more operation of the peer's that this side must remember; a write stands in line. False: more than any peer may have.
+bool Proto::serve_one_more(Peer& peer, ServedWrite* write) noexcept
 {
     bool within = false;
     {
@@ -284,6 +284,12 @@ bool Proto::serve_one_more(Peer& peer) noexcept
         // Those whose end the peer has been told of, but whose last bulk packet the transport has not given back yet, count here still.
         within = peer.served < 2 * wire::kMaxOneSided;
         peer.served += within ? 1 : 0;
+        if (within && write != nullptr) {
+            write->before = std::exchange(peer.last_served_write, write);
+            if (write->before != nullptr) {
+                write->before->behind = write;
+            }
+        }
     }
     if (!within) {
         protocol_error(peer, "it has more one-sided operations open than allowed");
@@ -322,11 +328,12 @@ RecvRequest* Proto::arrive_write(Peer& peer, const wire::PacketHead& head, const
         }
         return nullptr;
     }
-    if (!serve_one_more(peer)) {
+    auto* const w = new (memory) ServedWrite;
+    if (!serve_one_more(peer, w)) {
+        w->~ServedWrite();
         release(memory, sizeof(ServedWrite));
         return nullptr;
     }
-    auto* const w = new (memory) ServedWrite;
     w->peer = &peer;
     w->key = h.key.get();
     w->region = place.number;
@@ -455,6 +462,9 @@ void Proto::note_write(const ServedWrite& w) noexcept
 }
 
 // The end of a request of ours. Its last touch.
+//
+// Who sees the immediate of a write sees the bytes of all writes before it (fi_cq(3), target completion semantics). A longer one before it may be under way
+// still: then the immediate waits in line, for no longer than that write, whatever becomes of it. What waits so is bounded by the credit for immediates.
 void Proto::served(Request& request, Status status) noexcept
 {
     if (request.kind == Request::Kind::kServedRead) {
@@ -467,22 +477,51 @@ void Proto::served(Request& request, Status status) noexcept
         return;
     }
     auto& w = static_cast<ServedWrite&>(request);
-    if (w.result.has_immediate) {
-        tell_immediate(*w.peer, w, status);
+    Peer& peer = *w.peer;
+    std::size_t untold = 0;
+    bool no_memory = false;
+    w.result.status = status;
+    {
+        MutexLock guard{peer.lock};
+        w.over = true;
+        ServedWrite* first = &w;
+        if (!w.result.has_immediate && w.before != nullptr) {
+            forget(peer, w);   // nobody waits for it alone
+            first = nullptr;
+        }
+        while (first != nullptr && first->over && first->before == nullptr) {
+            if (first->result.has_immediate && !tell_immediate(peer, *first)) {
+                ++untold;
+                no_memory = no_memory || first->result.status == Status::kOk;
+            }
+            first = forget(peer, *first);
+        }
     }
-    w.~ServedWrite();
-    release(reinterpret_cast<std::byte*>(&w), sizeof(ServedWrite));
+    give_credit(peer, untold * wire::kEventCredit);
+    if (no_memory) {
+        layer_->declare_down(peer, Status::kNoMemory, "no memory for the immediate of a write");
+    }
 }
 
-void Proto::tell_immediate(Peer& peer, const ServedWrite& w, Status status) noexcept
+// Out of the line. Returns the one behind it.
+ServedWrite* Proto::forget(Peer& peer, ServedWrite& w) noexcept
 {
-    std::byte* const memory = status == Status::kOk ? acquire(sizeof(RemoteEvent)) : nullptr;
+    ServedWrite* const behind = w.behind;
+    if (w.before != nullptr) {
+        w.before->behind = behind;
+    }
+    (behind != nullptr ? behind->before : peer.last_served_write) = w.before;
+    w.~ServedWrite();
+    release(reinterpret_cast<std::byte*>(&w), sizeof(ServedWrite));
+    return behind;
+}
+
+// False: there is nothing to tell, as the write failed, or no memory for it.
+bool Proto::tell_immediate(Peer& peer, const ServedWrite& w) noexcept
+{
+    std::byte* const memory = w.result.status == Status::kOk ? acquire(sizeof(RemoteEvent)) : nullptr;
     if (memory == nullptr) {
-        give_credit(peer, wire::kEventCredit);
-        if (status == Status::kOk) {
-            layer_->declare_down(peer, Status::kNoMemory, "no memory for the immediate of a write");
-        }
-        return;
+        return false;
     }
     auto* const e = new (memory) RemoteEvent;
     e->peer = &peer;
@@ -490,6 +529,7 @@ void Proto::tell_immediate(Peer& peer, const ServedWrite& w, Status status) noex
     e->length = w.data.length;
     completions_.push(*e);
     engine_.completed();
+    return true;
 }
 
 // The host has seen it: the peer may send another one.

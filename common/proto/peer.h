@@ -110,6 +110,10 @@ public:
     using Session::Session;
 
     std::atomic<bool> added{false};        // the host knows it
+    // These are here for their size; under lock.
+    bool connected LINNET_GUARDED_BY(lock) = false;       // counted by the progress engine
+    bool said_goodbye LINNET_GUARDED_BY(lock) = false;    // the protocol sends no more of its own
+    std::uint8_t spare_count LINNET_GUARDED_BY(lock) = 0;
     SendTally sent;
     std::atomic<std::uint32_t> credit_more{0};   // how many times over it may use the credit it began with: see Proto::give_more_credit()
 
@@ -121,18 +125,16 @@ public:
     // what a fence lets go never ends, for the host, before what it waited for. seq_cst, before progress returns, for who then looks whether a fence holds
     // anything back (ofi_provider/fence.h): one who holds back says so first and asks here afterwards, so one of the two sees the other.
     std::atomic<std::uint32_t> open_operations{0};
-    bool connected LINNET_GUARDED_BY(lock) = false;               // counted by the progress engine
-    bool said_goodbye LINNET_GUARDED_BY(lock) = false;            // the protocol sends no more of its own
     std::uint32_t open_one_sided LINNET_GUARDED_BY(lock) = 0;     // of these the writes and reads
     std::uint32_t served LINNET_GUARDED_BY(lock) = 0;             // the peer's own, here
+    std::uint32_t unasked_sent LINNET_GUARDED_BY(lock) = 0;   // writes that went out without a grant for their bytes, modulo 2^32
+    ServedWrite* last_served_write LINNET_GUARDED_BY(lock) = nullptr;   // the line of them ends here: see Proto::served()
     IntrusiveQueue<SendRequest> bulk_queue LINNET_GUARDED_BY(lock);   // sends with granted bytes to send
     TxBlock* uncopied LINNET_GUARDED_BY(lock) = nullptr;              // the lane still points into a user's buffer: see Proto::on_lane_written
     SendRequest* uncopied_request LINNET_GUARDED_BY(lock) = nullptr;
     IntrusiveQueue<SendRequest> stalled LINNET_GUARDED_BY(lock);      // active messages that wait for credit
     static constexpr unsigned kSparesMax = 8;
     IntrusiveQueue<session::TxMessage> spares LINNET_GUARDED_BY(lock);   // small blocks for the next messages: no way to the common pool and its lock
-    unsigned spare_count LINNET_GUARDED_BY(lock) = 0;
-    std::uint32_t unasked_sent LINNET_GUARDED_BY(lock) = 0;   // writes that went out without a grant for their bytes, modulo 2^32
     TxBlock* short_spare LINNET_GUARDED_BY(lock) = nullptr;
     PeerTasks* tasks LINNET_GUARDED_BY(lock) = nullptr;
 

@@ -308,13 +308,14 @@ private:
     std::uint32_t expect_reply(Peer& peer, RecvRequest& r) noexcept;
     void await_reply(Peer& peer, RecvRequest& r) noexcept LINNET_REQUIRES(peer.lock);
     void answer(Peer& peer, std::uint32_t send_slot, Status status) noexcept;
-    bool serve_one_more(Peer& peer) noexcept;
+    bool serve_one_more(Peer& peer, ServedWrite* write = nullptr) noexcept;
     Status serve_read(Peer& peer, const wire::ReadHeader& h, const RegionTable::Place& from, wire::ReadReplyHeader& reply) noexcept;
     Status send_read_reply(Peer& peer, const wire::ReadReplyHeader& reply, std::span<const std::byte> bytes) noexcept;
     void note_write(const ServedWrite& w) noexcept;
     void note_access(std::uint64_t key, std::uint64_t number, Access access) noexcept;
     void served(Request& r, Status status) noexcept;
-    void tell_immediate(Peer& peer, const ServedWrite& w, Status status) noexcept;
+    [[nodiscard]] bool tell_immediate(Peer& peer, const ServedWrite& w) noexcept LINNET_REQUIRES(peer.lock);
+    ServedWrite* forget(Peer& peer, ServedWrite& w) noexcept LINNET_REQUIRES(peer.lock);
 
     // atomic operations (atomic.cc)
     Status send_atomic(Peer& peer, const AtomicArgs& args, std::uint32_t slot) noexcept LINNET_REQUIRES(peer.lock);

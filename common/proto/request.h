@@ -161,6 +161,10 @@ public:
     std::uint64_t region{0};
     std::uint32_t number{0};         // among those that come unasked
     bool unasked{false};
+    bool over{false};                // and its immediate waits for the writes before it
+    // The line of the peer's writes, in its order; under its lock.
+    ServedWrite* before{nullptr};
+    ServedWrite* behind{nullptr};
 };
 
 }   // namespace linnet::proto

@@ -114,7 +114,7 @@ def run(entry, stack, args, times=1):
     with open(log, "w", encoding="utf-8") as out:
         out.write(" ".join(command) + "\n")
         out.flush()
-        process = subprocess.Popen(command, cwd=args.suite.build / entry.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+        process = subprocess.Popen(command, cwd=args.suite.folder_to_run_in(entry.folder, args.logs / "run"), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                    env=args.launcher.environment(stack), start_new_session=True)
         try:
             status = process.wait(seconds)

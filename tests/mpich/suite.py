@@ -142,6 +142,16 @@ class Suite:
     def program(self, folder, program):
         return self.build / folder / program
 
+    def folder_to_run_in(self, folder, above):
+        """One for this run alone, below `above`: a program finds the others of its folder there, and the files it makes are in nobody's way who runs
+        the suite at the same time, under the same names."""
+        place = (above / folder).resolve()
+        place.mkdir(parents=True, exist_ok=True)
+        for program in (self.build / folder).iterdir():
+            if program.is_file() and os.access(program, os.X_OK) and not (place / program.name).is_symlink():
+                (place / program.name).symlink_to(program)
+        return place
+
 
 def parse_line(folder, line, of_mpich=False):
     """An Entry, or None: for an empty line, a subfolder, and without MPICH what only it promises (strict=false). So are its settings, MPIR_CVAR_..., its own."""

@@ -164,6 +164,34 @@ TEST(LinnetAddresses, EndpointThatCannotHaveItsAddressSaysWhy)
     });
 }
 
+// fi_cm(3): fi_setname(3) assigns the address, or says why it cannot. Until somebody was told it, another one may take its place.
+TEST(LinnetAddresses, AddressThatIsSetIsTakenAtOnce)
+{
+    alone([] {
+        Node there{{.addr_format = FI_SOCKADDR_IN, .node = "127.0.0.1", .info_flags = FI_SOURCE}};
+        sockaddr_in taken{};
+        const std::string its = there.name();
+        ASSERT_EQ(its.size(), sizeof taken);
+        std::memcpy(&taken, its.data(), sizeof taken);
+
+        Node n{{.addr_format = FI_SOCKADDR_IN}, false};
+        sockaddr_in nowhere = taken;
+        ASSERT_EQ(::inet_pton(AF_INET, "198.51.100.7", &nowhere.sin_addr), 1);   // RFC 5737
+        EXPECT_EQ(fi_setname(&n.ep->fid, &nowhere, sizeof nowhere), -FI_EADDRNOTAVAIL);
+        EXPECT_EQ(fi_setname(&n.ep->fid, &taken, sizeof taken), -FI_EADDRINUSE);
+        sockaddr_in free = taken;
+        free.sin_port = 0;
+        EXPECT_EQ(fi_setname(&n.ep->fid, &free, sizeof free), 0);
+        free.sin_port = htons(static_cast<std::uint16_t>(20000 + test_process() % 10000));
+        EXPECT_EQ(fi_setname(&n.ep->fid, &free, sizeof free), 0);
+        EXPECT_EQ(fi_setname(&n.ep->fid, &taken, sizeof taken), -FI_EADDRINUSE);
+        const std::string name = n.name();
+        EXPECT_EQ(text_of(name.data(), name.size()), text_of(&free, sizeof free)) << "what was refused changes nothing";
+        EXPECT_EQ(fi_setname(&n.ep->fid, &free, sizeof free), -FI_EOPBADSTATE);
+        EXPECT_EQ(fi_enable(n.ep), 0);
+    });
+}
+
 // /etc/hosts often gives the name of the host as 127.0.1.1, which no interface has.
 TEST(LinnetAddresses, AnyLoopbackAddressIsThisHost)
 {

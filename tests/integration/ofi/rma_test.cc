@@ -163,6 +163,46 @@ TEST(Rma, RemoteDataComesWithItsBytes)
         });
 }
 
+// fi_cq(3), target completion semantics, with FI_ORDER_WAW: the entry of the second write says that the first one is there, too, however long it is and
+// whatever its sender has waited for.
+TEST(Rma, RemoteDataComesAfterTheBytesOfTheWritesBeforeIt)
+{
+    constexpr std::size_t kLongest = 8u << 20;
+    constexpr unsigned kRounds = testing::kSanitized ? 8 : 40;
+    const auto length = [](unsigned round) { return round % 2 == 0 ? kLongest : std::size_t{300'000}; };
+    two_processes(
+        [&](Friend& other) {
+            Node n{rma()};
+            Region r{n, kLongest + 8, FI_REMOTE_WRITE};
+            n.connect(other);
+            other.tell(r.where());
+            for (unsigned round = 1; round <= kRounds; ++round) {
+                for (unsigned i = 0; i < 3; ++i) {
+                    EXPECT_EQ(n.next(n.rx).data, 10 * round + i);
+                    const auto all = std::span{r.memory}.first(length(round));
+                    EXPECT_EQ(std::ranges::count(all, static_cast<char>(round)), static_cast<std::ptrdiff_t>(all.size())) << "in round " << round;
+                }
+                other.meet();
+            }
+        },
+        [&](Friend& other) {
+            Node n{rma()};
+            n.connect(other);
+            const Where there{other.hear()};
+            for (unsigned round = 1; round <= kRounds; ++round) {
+                const std::vector<char> out(length(round), static_cast<char>(round));
+                n.post([&] { return fi_write(n.ep, out.data(), out.size(), nullptr, n.peer, there.at(0), there.key, nullptr); });
+                for (unsigned i = 0; i < 3; ++i) {
+                    n.post([&] { return fi_writedata(n.ep, out.data(), 4 * i, nullptr, 10 * round + i, n.peer, there.at(kLongest), there.key, nullptr); });
+                }
+                for (unsigned i = 0; i < 4; ++i) {
+                    static_cast<void>(n.next(n.tx));
+                }
+                other.meet();
+            }
+        });
+}
+
 TEST(Rma, SelectiveCompletionTellsWhatWasAskedFor)
 {
     Options o = rma();

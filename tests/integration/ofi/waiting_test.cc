@@ -263,6 +263,35 @@ TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
         [](Friend&) {});
 }
 
+// fi_poll(3): of an error that was read nothing is queued any more.
+TEST(LinnetWaiting, CounterWhoseErrorWasReadIsQuiet)
+{
+    two_processes(
+        [](Friend&) {
+            Node n;
+            fid_cntr* counter = nullptr;
+            fi_cntr_attr attr{};
+            attr.wait_obj = FI_WAIT_FD;
+            ASSERT_EQ(fi_cntr_open(n.domain, &attr, &counter, nullptr), 0);
+            int fd = -1;
+            ASSERT_EQ(fi_control(&counter->fid, FI_GETWAIT, &fd), 0);
+            struct fid* fids[] = {&counter->fid};
+            pollfd f{fd, POLLIN, 0};
+            for (std::uint64_t errors = 1; errors <= 2; ++errors) {
+                EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
+                EXPECT_EQ(::poll(&f, 1, 0), 0);
+                EXPECT_EQ(fi_cntr_adderr(counter, 1), 0);
+                EXPECT_EQ(::poll(&f, 1, 0), 1);
+                EXPECT_EQ(fi_trywait(n.fabric, fids, 1), -FI_EAGAIN);
+                EXPECT_EQ(fi_cntr_readerr(counter), errors);
+            }
+            EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
+            EXPECT_EQ(::poll(&f, 1, 0), 0);
+            EXPECT_EQ(fi_close(&counter->fid), 0);
+        },
+        [](Friend&) {});
+}
+
 // By a handler that does nothing. What the system can begin again it does (SA_RESTART), which is not so of poll(2): signal(7).
 void handle_disturbance()
 {
