@@ -235,30 +235,51 @@ TEST(LinnetWaiting, PostingThreadTakesNoWakeUpAlong)
         });
 }
 
+// A counter of a descriptor, by itself.
+class WatchedCounter {
+public:
+    WatchedCounter()
+    {
+        fi_cntr_attr attr{};
+        attr.wait_obj = FI_WAIT_FD;
+        EXPECT_EQ(fi_cntr_open(node_.domain, &attr, &counter, nullptr), 0);
+        EXPECT_EQ(fi_control(&counter->fid, FI_GETWAIT, &descriptor_), 0);
+    }
+    ~WatchedCounter() { EXPECT_EQ(fi_close(&counter->fid), 0); }
+    WatchedCounter(const WatchedCounter&) = delete;
+    WatchedCounter& operator=(const WatchedCounter&) = delete;
+    [[nodiscard]] bool readable() const
+    {
+        pollfd f{descriptor_, POLLIN, 0};
+        return ::poll(&f, 1, 0) == 1;
+    }
+    [[nodiscard]] int trywait() const
+    {
+        struct fid* fids[] = {&counter->fid};
+        return fi_trywait(node_.fabric, fids, 1);
+    }
+    fid_cntr* counter{nullptr};
+
+private:
+    Node node_;
+    int descriptor_{-1};
+};
+
 // What a counter's descriptor has been made readable for stays, whoever waits for something else meanwhile.
 TEST(LinnetWaiting, WaitForAnotherValueLeavesTheDescriptorReadable)
 {
     two_processes(
         [](Friend&) {
-            Node n;
-            fid_cntr* counter = nullptr;
-            fi_cntr_attr attr{};
-            attr.wait_obj = FI_WAIT_FD;
-            ASSERT_EQ(fi_cntr_open(n.domain, &attr, &counter, nullptr), 0);
-            int fd = -1;
-            ASSERT_EQ(fi_control(&counter->fid, FI_GETWAIT, &fd), 0);
-            struct fid* fids[] = {&counter->fid};
-            EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
-            pollfd f{fd, POLLIN, 0};
-            EXPECT_EQ(::poll(&f, 1, 0), 0);
-            EXPECT_EQ(fi_cntr_add(counter, 1), 0);
-            EXPECT_EQ(fi_cntr_wait(counter, 2, 20), -FI_ETIMEDOUT);
-            EXPECT_EQ(::poll(&f, 1, 0), 1);
-            EXPECT_EQ(fi_trywait(n.fabric, fids, 1), -FI_EAGAIN);
-            EXPECT_EQ(fi_cntr_read(counter), 1u);
-            EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
-            EXPECT_EQ(::poll(&f, 1, 0), 0);
-            EXPECT_EQ(fi_close(&counter->fid), 0);
+            const WatchedCounter c;
+            EXPECT_EQ(c.trywait(), 0);
+            EXPECT_FALSE(c.readable());
+            EXPECT_EQ(fi_cntr_add(c.counter, 1), 0);
+            EXPECT_EQ(fi_cntr_wait(c.counter, 2, 20), -FI_ETIMEDOUT);
+            EXPECT_TRUE(c.readable());
+            EXPECT_EQ(c.trywait(), -FI_EAGAIN);
+            EXPECT_EQ(fi_cntr_read(c.counter), 1u);
+            EXPECT_EQ(c.trywait(), 0);
+            EXPECT_FALSE(c.readable());
         },
         [](Friend&) {});
 }
@@ -268,26 +289,17 @@ TEST(LinnetWaiting, CounterWhoseErrorWasReadIsQuiet)
 {
     two_processes(
         [](Friend&) {
-            Node n;
-            fid_cntr* counter = nullptr;
-            fi_cntr_attr attr{};
-            attr.wait_obj = FI_WAIT_FD;
-            ASSERT_EQ(fi_cntr_open(n.domain, &attr, &counter, nullptr), 0);
-            int fd = -1;
-            ASSERT_EQ(fi_control(&counter->fid, FI_GETWAIT, &fd), 0);
-            struct fid* fids[] = {&counter->fid};
-            pollfd f{fd, POLLIN, 0};
+            const WatchedCounter c;
             for (std::uint64_t errors = 1; errors <= 2; ++errors) {
-                EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
-                EXPECT_EQ(::poll(&f, 1, 0), 0);
-                EXPECT_EQ(fi_cntr_adderr(counter, 1), 0);
-                EXPECT_EQ(::poll(&f, 1, 0), 1);
-                EXPECT_EQ(fi_trywait(n.fabric, fids, 1), -FI_EAGAIN);
-                EXPECT_EQ(fi_cntr_readerr(counter), errors);
+                EXPECT_EQ(c.trywait(), 0);
+                EXPECT_FALSE(c.readable());
+                EXPECT_EQ(fi_cntr_adderr(c.counter, 1), 0);
+                EXPECT_TRUE(c.readable());
+                EXPECT_EQ(c.trywait(), -FI_EAGAIN);
+                EXPECT_EQ(fi_cntr_readerr(c.counter), errors);
             }
-            EXPECT_EQ(fi_trywait(n.fabric, fids, 1), 0);
-            EXPECT_EQ(::poll(&f, 1, 0), 0);
-            EXPECT_EQ(fi_close(&counter->fid), 0);
+            EXPECT_EQ(c.trywait(), 0);
+            EXPECT_FALSE(c.readable());
         },
         [](Friend&) {});
 }
