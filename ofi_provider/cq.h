@@ -62,11 +62,14 @@ public:
     [[nodiscard]] bool has_events() noexcept override { return count_.load(std::memory_order_acquire) != 0; }
     // For poll sets: something to read, after progress.
     bool poll() noexcept;
+    // The application reads it seldom, or never.
+    [[nodiscard]] bool gathers() const noexcept { return count_.load(std::memory_order_relaxed) >= kUnread; }
     // Endpoints that name it keep it from being closed.
     std::atomic<unsigned> users{0};
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
+    static constexpr std::size_t kUnread = 1024;
     explicit Cq(Domain& domain, const fi_cq_attr& attr);
     ~Cq() = default;
     static Cq& of(fid_cq* f) noexcept { return static_cast<Cq&>(*f); }

@@ -195,6 +195,7 @@ void Endpoint::release() noexcept
         return;
     }
     if (enabled_) {
+        linnet_attend(source_.context(), nullptr, nullptr);
         leave();
     }
     if (source_.context() != nullptr) {
@@ -421,8 +422,26 @@ int Endpoint::enable()
         av_->unteach(*this);
         return error;
     }
+    linnet_attend(source_.context(), on_attend, this);
     enabled_ = true;
     return FI_SUCCESS;
+}
+
+// FI_PROGRESS_AUTO, on the event thread: what begins when something else is complete, that behind a fence and the next message of a buffer that takes several,
+// begins without the application. All other completions wait for it as well as in a queue, and those of a peer's writes in bounded memory: so nothing is handed
+// out while they gather in the queues.
+void Endpoint::on_attend(void* arg) noexcept
+{
+    auto& e = *static_cast<Endpoint*>(arg);
+    bool waits = e.fence_.holds();
+    if (!waits) {
+        const std::lock_guard guard{e.posted_lock_};
+        waits = e.multis_ != nullptr;
+    }
+    const auto gathers = [](const Cq* cq) { return cq != nullptr && cq->gathers(); };
+    if (waits && !gathers(e.tx_cq_) && !gathers(e.rx_cq_)) {
+        e.source_.hand_out();
+    }
 }
 
 // What others know of an enabled endpoint. Without memory some of it, which leave() takes back.

@@ -18,6 +18,7 @@
 
 #include "address.h"
 #include "capi/linnet_rma.h"
+#include "capi/linnet_watch.h"
 #include "fence.h"
 #include "lock.h"
 #include "operation.h"
@@ -153,6 +154,7 @@ private:
     int bind_counter(Counter& counter, std::uint64_t flags);
     int open_context();
     void close_context() noexcept;
+    static void on_attend(void* arg) noexcept;
     [[nodiscard]] std::array<Waitable*, 2 + kCountSlots> fed() const noexcept;
     int feed() noexcept;
     void unfeed() noexcept;

@@ -4,8 +4,8 @@
 //
 // What it is     A fenced operation begins when all that went before it to the same peer has completed, for the application too, and what is
 //                posted after it to that peer begins after it. The core knows the first of these (LINNET_ERR_AGAIN); until then both wait here, in the
-//                order of the calls, per peer. They are tried again when one joins them, and whenever somebody makes the endpoint
-//                progress: completions come only there.
+//                order of the calls, per peer. They are tried again when one joins them, and whenever completions were run: by somebody who makes the
+//                endpoint progress, or by the event thread while nobody does.
 // Owner          An Endpoint. What still waits when it closes is dropped, as all else that is under way.
 // Threads        Any. Lock order: lock_ > what linnet.h, queues and counters lock.
 // Blocking       Nothing.

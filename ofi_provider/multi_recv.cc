@@ -2,9 +2,10 @@
 // Copyright (c) 2026 the Linnet authors
 // Endpoints: buffers that take several messages (FI_MULTI_RECV).
 //
-// A buffer is posted to the core for one message at a time, for what is left of it, and again when that message has come. Messages that
-// arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the same messages, waits here until the
-// buffer is released: receives match in the order of posting; held_receives.cc has the messages that no buffer before it takes. All under posted_lock_.
+// A buffer is posted to the core for one message at a time, for what is left of it, and again when that message has come, also while the application
+// stays away (Endpoint::on_attend). Messages that arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the
+// same messages, waits here until the buffer is released: receives match in the order of posting; held_receives.cc has the messages that no buffer before it
+// takes. All under posted_lock_.
 // What waits is linked through itself: nothing here can fail for want of memory.
 #include <algorithm>
 

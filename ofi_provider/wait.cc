@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "capi/linnet_watch.h"
 #include "fence.h"
 
 namespace linnet::ofi {
@@ -58,11 +59,23 @@ int milliseconds_until(Clock::time_point deadline) noexcept
 unsigned Source::progress(unsigned flags) noexcept
 {
     const unsigned n = linnet_progress(context_, 0, flags);
+    go_on();
+    return n;
+}
+
+void Source::hand_out() noexcept
+{
+    static_cast<void>(linnet_hand_out(context_));
+    go_on();
+}
+
+// Completions have come, perhaps: what waited for them begins.
+void Source::go_on() noexcept
+{
     if (fence_->holds()) {
         fence_->resume();
     }
     settle();
-    return n;
 }
 
 // No wake-up tells when what the fence's first lacks is there: it is tried again, and nobody sleeps meanwhile.

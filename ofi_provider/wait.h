@@ -50,6 +50,8 @@ public:
     [[nodiscard]] linnet_context_t* context() const noexcept { return context_; }
     // Runs completions. The number of events. `flags`: as of linnet_progress().
     unsigned progress(unsigned flags = 0) noexcept;
+    // Runs completions, and moves no data: for the event thread.
+    void hand_out() noexcept;
     // Make the descriptor of the context ready to sleep on. False: there is something to do first, and who slept on it is woken.
     bool arm() noexcept;
     // After every call that may have disarmed the descriptor: it is armed again if anybody sleeps on it.
@@ -63,6 +65,7 @@ public:
     void detach(Waitable& w) noexcept;
 
 private:
+    void go_on() noexcept;
     bool ready_to_sleep() noexcept;
     void arm_again() noexcept;
     void wake_all() noexcept;

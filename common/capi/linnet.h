@@ -9,8 +9,8 @@
  * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message
  *                handlers run only inside linnet_progress() or linnet_wait(), on the thread that called it, with no lock
  *                held: they may call any function of this header, linnet_progress() too. The event thread moves data and
- *                matches, but never calls the host; the exception is a pack or unpack function, which may touch nothing but
- *                its own request's data.
+ *                matches, but never calls the host; the exceptions are a pack or unpack function, which may touch nothing but
+ *                its own request's data, and what linnet_attend() registers (linnet_watch.h).
  * Blocking       Only linnet_wait(), linnet_context_flush(), linnet_context_close() and, with LINNET_MAY_SLEEP, linnet_progress().
  *                Each is bounded by its argument or by the setting it names.
  * Failure        A negative linnet_status_t; its reason is logged once, by the function that found it, through the host's log sink. Outputs are written

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 the Linnet authors
-// linnet_watch.h: the C face of watched spaces.
+// linnet_watch.h: the C face of watched spaces, and of what is done while the program is away.
 #include "config.h"
 
 #include "capi/linnet_watch.h"
@@ -35,6 +35,19 @@ linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t space, linnet
         }
         return c.proto().watch(space, fn, arg);
     });
+}
+
+linnet_status_t linnet_attend(linnet_context_t* ctx, linnet_attend_fn fn, void* arg) noexcept
+{
+    return entry(ctx, [&](core::Context& c) {
+        c.attend(fn, arg);
+        return Status::kOk;
+    });
+}
+
+unsigned linnet_hand_out(linnet_context_t* ctx) noexcept
+{
+    return ctx != nullptr && ctx->core->alive() ? ctx->core->hand_out() : 0;
 }
 
 }   // extern "C"

@@ -3,7 +3,8 @@
 /* linnet_watch.h: the part of linnet.h for hosts that match messages by themselves, for instance those of several contexts. */
 /*
  * What it is     Such a host posts no receives in a space. It is told that messages wait there, claims them with linnet_probe_claim(), and receives
- *                each with linnet_message_recv() where its own rules say.
+ *                each with linnet_message_recv() where its own rules say. And, for hosts whose programs count on progress without calls: what is
+ *                complete is handed out while the program stays away.
  * Who owns it    A watch belongs to its context, and goes with it.
  * Threads        Any.
  * Blocking       Nothing.
@@ -33,6 +34,19 @@ LINNET_API linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t sp
 
 /* The source of a claimed message. What linnet_probe_claim() told of it changes when a peer that nobody had added is added. */
 LINNET_API linnet_status_t linnet_message_peer(linnet_context_t* ctx, const linnet_message_t* message, linnet_peer_t* peer) LINNET_NOEXCEPT;
+
+/* ---- completions while the program stays away ---- */
+
+/* Runs on the event thread, where it found something complete that no thread of the program has taken, with no lock held that the functions of these headers
+ * take: it may call what a completion handler may, and linnet_hand_out(). It must not close the context, and should not wait. */
+typedef void (*linnet_attend_fn)(void* arg) LINNET_NOEXCEPT;
+
+/* From now on `fn` is called. NULL: not any more; a call that is under way on the event thread is waited for, so hold no lock that it may want. */
+LINNET_API linnet_status_t linnet_attend(linnet_context_t* ctx, linnet_attend_fn fn, void* arg) LINNET_NOEXCEPT;
+
+/* Run what is complete, as linnet_progress() does, and move no data. For a linnet_attend_fn: the program counts as being away as before.
+ * Returns how many functions were run. */
+LINNET_API unsigned linnet_hand_out(linnet_context_t* ctx) LINNET_NOEXCEPT;
 
 #ifdef __cplusplus
 }

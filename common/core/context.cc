@@ -123,6 +123,8 @@ void Context::make_layers(const OpenArgs& args)
     pc.look_in = settings_.duration(SettingId::kLookIn);
     pc.hold_time = settings_.duration(SettingId::kHoldTime);
     pc.arm_gap = settings_.duration(SettingId::kArmGap);
+    pc.attend = [](void* self) noexcept { static_cast<Context*>(self)->be_attended(); };
+    pc.attend_arg = this;
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     pc.idle_core = ReadyRef{[](const void* about) noexcept {
                                 const auto* const c = static_cast<const Context*>(about);
@@ -352,6 +354,25 @@ void Context::register_remote(RemoteFn fn, void* arg) noexcept
     remote_arg_.store(arg, std::memory_order_relaxed);
     remote_fn_.store(fn, std::memory_order_release);
     proto_->regions().listen(fn != nullptr);
+}
+
+// Who takes it back has the lock after it ran for the last time.
+void Context::attend(AttendFn fn, void* arg) noexcept
+{
+    MutexLock guard{attend_lock_};
+    attend_arg_ = arg;
+    attend_fn_.store(fn, std::memory_order_relaxed);
+}
+
+void Context::be_attended() noexcept
+{
+    if (attend_fn_.load(std::memory_order_relaxed) == nullptr || !proto_->has_completions()) {
+        return;
+    }
+    MutexLock guard{attend_lock_};
+    if (const AttendFn fn = attend_fn_.load(std::memory_order_relaxed); fn != nullptr) {
+        fn(attend_arg_);
+    }
 }
 
 void Context::tell_remote(const RemoteNews& news) noexcept

@@ -60,6 +60,7 @@ struct RemoteNews {
     void* region_arg{nullptr};               // notices
 };
 using RemoteFn = void (*)(void* arg, const RemoteNews& news) noexcept;
+using AttendFn = void (*)(void* arg) noexcept;
 
 struct TransportEnv;
 struct TransportRow;
@@ -98,6 +99,10 @@ public:
     // ---- one-sided operations ----
     void register_remote(RemoteFn fn, void* arg) noexcept;
 
+    // ---- while the host is away ----
+    void attend(AttendFn fn, void* arg) noexcept;
+    unsigned hand_out() noexcept { return drain(0); }
+
     // ---- progress ----
     void enter() noexcept { engine_->enter(); }
     // Both, after a short call; none of them when nothing is open or unsent, and no peer waits for us.
@@ -135,6 +140,7 @@ private:
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     Status flush_until(TimePoint deadline) noexcept;
     [[nodiscard]] TimePoint after(Nanos timeout) const noexcept;
+    void be_attended() noexcept;
     void close() noexcept;
 
     struct Handler {
@@ -160,6 +166,9 @@ private:
     std::array<Handler, proto::kActiveIds> handlers_;
     std::atomic<RemoteFn> remote_fn_{nullptr};
     std::atomic<void*> remote_arg_{nullptr};
+    Mutex attend_lock_;   // held while it runs
+    std::atomic<AttendFn> attend_fn_{nullptr};   // written under the lock
+    void* attend_arg_ LINNET_GUARDED_BY(attend_lock_) = nullptr;
 };
 
 }   // namespace linnet::core

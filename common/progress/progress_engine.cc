@@ -64,6 +64,7 @@ const char* gives_way_by(GiveWay way) noexcept
     return way == GiveWay::kAuto ? "yields and naps" : way == GiveWay::kYield ? "yields" : "naps";
 }
 
+bool is_me(std::uintptr_t mark) noexcept { return mark != 0 && mark == this_thread_mark(); }
 }   // namespace
 
 ProgressEngine::ProgressEngine(const Config& config, const Clock& clock, Stats& stats, Log& log)
@@ -502,10 +503,19 @@ inline bool ProgressEngine::owes(bool leaves) const noexcept
     return debtor_ != nullptr && debtor_->owes() && (leaves || open_work() <= 0);
 }
 
-void ProgressEngine::enter() noexcept { came_back(read_ticks() | 1); }
+// What the event thread posts on behalf of the host leaves that as far away as before.
+void ProgressEngine::enter() noexcept
+{
+    if (!is_me(attending_.load(std::memory_order_relaxed))) [[likely]] {
+        came_back(read_ticks() | 1);
+    }
+}
 
 void ProgressEngine::leave(CallKind kind) noexcept
 {
+    if (is_me(attending_.load(std::memory_order_relaxed))) [[unlikely]] {
+        return;
+    }
     // A post may take long too: the first fragment of a large message is sent within it.
     const Ticks now = stamp_is_fresh_.load(std::memory_order_relaxed) ? stamp_.load(std::memory_order_relaxed) : read_ticks();
     stamp_is_fresh_.store(false, std::memory_order_relaxed);
@@ -515,6 +525,9 @@ void ProgressEngine::leave(CallKind kind) noexcept
 
 void ProgressEngine::passed_by(CallKind kind) noexcept
 {
+    if (is_me(attending_.load(std::memory_order_relaxed))) [[unlikely]] {
+        return;
+    }
     const bool called_for =
         arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed) ||
         owes(false);

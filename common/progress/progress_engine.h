@@ -53,8 +53,8 @@ public:
         unsigned event_budget{64};     // packets per pass of the event thread
         // True while completions wait for the host to drain them: nobody goes to sleep then. May stay empty in tests.
         ReadyRef has_completions{};
-        // Is there probably a core with nothing to do? Empty: no.
-        ReadyRef idle_core{};
+        void (*attend)(void* arg) noexcept {nullptr}; void* attend_arg{nullptr};   // for the event thread behind its passes, with nothing held; may post
+        ReadyRef idle_core{};          // is there probably a core with nothing to do? Empty: no
     };
 
     // Borrows clock, stats and log. Counts app_*, event_thread_* there.
@@ -305,7 +305,7 @@ private:
     TimePoint looks_in_at_{};                   // it looks in then
     std::atomic<Ticks> event_busy_{0};          // between waking and sleeping, all together
     std::atomic<std::uint32_t> event_runs_{0}, event_id_{0};   // so many times; of the thread
-    std::atomic<std::uintptr_t> event_mark_{0};
+    std::atomic<std::uintptr_t> event_mark_{0}, attending_{0}; // its mark; the same while it does what the host would (Config::attend)
     std::atomic<unsigned> event_cpu_{0}, event_on_{kNowhere};  // where it ran last; the same, while it is awake
     KeptOff kept_off_;                          // by leave_work()
 

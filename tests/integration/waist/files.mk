@@ -5,6 +5,7 @@
 test_programs += integration_waist_test
 integration_waist_test_SOURCES = \
     integration/waist/active_message_test.cc \
+    integration/waist/attend_test.cc \
     integration/waist/choice_test.cc \
     integration/waist/counters_test.cc \
     integration/waist/ending_test.cc \
