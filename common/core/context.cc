@@ -123,7 +123,7 @@ void Context::make_layers(const OpenArgs& args)
     pc.look_in = settings_.duration(SettingId::kLookIn);
     pc.hold_time = settings_.duration(SettingId::kHoldTime);
     pc.arm_gap = settings_.duration(SettingId::kArmGap);
-    pc.attend = [](void* self) noexcept { static_cast<Context*>(self)->be_attended(); };
+    pc.attend = [](void* self) noexcept { return static_cast<Context*>(self)->be_attended(); };
     pc.attend_arg = this;
     pc.has_completions = ReadyRef{[](const void* about) noexcept { return static_cast<const Context*>(about)->proto_->has_completions(); }, this};
     pc.idle_core = ReadyRef{[](const void* about) noexcept {
@@ -364,15 +364,19 @@ void Context::attend(AttendFn fn, void* arg) noexcept
     attend_fn_.store(fn, std::memory_order_relaxed);
 }
 
-void Context::be_attended() noexcept
+// False as well when the function left completions there: it would do so again at once.
+bool Context::be_attended() noexcept
 {
     if (attend_fn_.load(std::memory_order_relaxed) == nullptr || !proto_->has_completions()) {
-        return;
+        return false;
     }
     MutexLock guard{attend_lock_};
-    if (const AttendFn fn = attend_fn_.load(std::memory_order_relaxed); fn != nullptr) {
-        fn(attend_arg_);
+    const AttendFn fn = attend_fn_.load(std::memory_order_relaxed);
+    if (fn == nullptr) {
+        return false;
     }
+    fn(attend_arg_);
+    return !proto_->has_completions();
 }
 
 void Context::tell_remote(const RemoteNews& news) noexcept

@@ -140,7 +140,7 @@ private:
     [[nodiscard]] std::uint32_t unacknowledged() noexcept;
     Status flush_until(TimePoint deadline) noexcept;
     [[nodiscard]] TimePoint after(Nanos timeout) const noexcept;
-    void be_attended() noexcept;
+    bool be_attended() noexcept;
     void close() noexcept;
 
     struct Handler {

@@ -125,13 +125,14 @@ void ProgressEngine::event_thread_armed() noexcept
     const TimePoint wakes_at = std::min(next_timer(), looks_in_at);
     event_sleep_.sleeps_until(wakes_at);
     let_go();
+    bool attended = false;
     if (config_.attend != nullptr) {
         attending_.store(this_thread_mark(), std::memory_order_relaxed);
-        config_.attend(config_.attend_arg);
+        attended = config_.attend(config_.attend_arg);
         attending_.store(0, std::memory_order_relaxed);
     }
-    // After letting go, since kick() leaves it to the holder of the token, which we were.
-    if (!quiet || kicks_.load(std::memory_order_seq_cst) != polled || stopping_.load(std::memory_order_seq_cst)) {
+    // After letting go, since kick() leaves it to the holder of the token, which we were. What was posted has timers earlier than those that we measured.
+    if (!quiet || attended || kicks_.load(std::memory_order_seq_cst) != polled || stopping_.load(std::memory_order_seq_cst)) {
         return;
     }
     if (!event_sleep_.is_open()) {

@@ -53,7 +53,7 @@ public:
         unsigned event_budget{64};     // packets per pass of the event thread
         // True while completions wait for the host to drain them: nobody goes to sleep then. May stay empty in tests.
         ReadyRef has_completions{};
-        void (*attend)(void* arg) noexcept {nullptr}; void* attend_arg{nullptr};   // for the event thread behind its passes, with nothing held; may post
+        bool (*attend)(void* arg) noexcept {nullptr}; void* attend_arg{nullptr};   // for the event thread behind its passes, with nothing held; may post: true
         ReadyRef idle_core{};          // is there probably a core with nothing to do? Empty: no
     };
 

@@ -16,6 +16,9 @@ constexpr std::size_t kBytes = 300'000;   // its sender waits for the receive
 class Taker {
 public:
     Taker(Endpoint& at, linnet_peer_t from) : at_{at}, from_{from} {}
+    ~Taker() { at_.close(); }   // one receive is posted, into our buffer
+    Taker(const Taker&) = delete;
+    Taker& operator=(const Taker&) = delete;
     void post() noexcept
     {
         linnet_recv_t r{};
