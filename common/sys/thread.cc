@@ -58,8 +58,7 @@ void* run(void* raw) noexcept
     // All are improvements, not conditions: without them the thread works, a little later or a little earlier than it might.
     ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(std::max<Nanos::rep>(start->timer_slack.count(), 1)), 0, 0, 0);
     if (start->idle_class) {
-        const sched_param none{};
-        ::sched_setscheduler(0, SCHED_IDLE, &none);
+        set_idle_class(true);
     }
     if (start->slice > Nanos::zero()) {
         set_slice(start->slice);
@@ -154,6 +153,12 @@ Nanos thread_cpu_time() noexcept
     timespec t;
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return std::chrono::seconds{t.tv_sec} + Nanos{t.tv_nsec};
+}
+
+bool set_idle_class(bool idle, std::uint32_t thread) noexcept
+{
+    const sched_param none{};
+    return ::sched_setscheduler(static_cast<::pid_t>(thread), idle ? SCHED_IDLE : SCHED_OTHER, &none) == 0;
 }
 
 void yield_cpu() noexcept { ::sched_yield(); }

@@ -54,6 +54,9 @@ private:
 [[nodiscard]] unsigned launcher_cpus() noexcept;
 [[nodiscard]] unsigned online_cpus() noexcept;          // of the machine; at least 1
 [[nodiscard]] Nanos thread_cpu_time() noexcept;
+// The class SCHED_IDLE for a thread of this host (0: the calling one), or the ordinary one again. False: it is gone, or may not; back from SCHED_IDLE takes
+// CAP_SYS_NICE, or an RLIMIT_NICE that allows the nice value that it has (sched(7)).
+bool set_idle_class(bool idle, std::uint32_t thread = 0) noexcept;
 void yield_cpu() noexcept;
 void sleep_shortly() noexcept;                          // as short as the timers make it: some 60 us as a rule, 50 of them timer slack
 

@@ -152,6 +152,17 @@ void IdleHelpers::make_room() noexcept
     }
 }
 
+void IdleHelpers::lift() noexcept
+{
+    for (unsigned i = 0; i < started() && config_.idle_class; ++i) {
+        Helper& helper = helpers_[i];
+        const std::uint32_t id = helper.id.load(std::memory_order_relaxed);
+        if (id != 0 && (helper.word.load(std::memory_order_acquire) & kAsleep) == 0 && set_idle_class(false, id)) {
+            helper.lifted.store(true, std::memory_order_release);
+        }
+    }
+}
+
 // Keeps callers away for a while, longer each time. What is found out meanwhile, by another helper or about a call before it, belongs to the same disturbance.
 void IdleHelpers::disturbed() noexcept
 {
@@ -249,8 +260,17 @@ void IdleHelpers::live(Helper& me) noexcept
     }
 }
 
+void IdleHelpers::go_back(Helper& me) noexcept
+{
+    if (me.lifted.load(std::memory_order_relaxed)) [[unlikely]] {
+        me.lifted.exchange(false, std::memory_order_acquire);
+        set_idle_class(true);
+    }
+}
+
 void IdleHelpers::work(Helper& me, bool waited) noexcept
 {
+    go_back(me);
     const QueueIndex queue = me.queue.load(std::memory_order_relaxed);
     look_at_affinity(me, queue);
     if (config_.idle_class && waited && clock_.now().time_since_epoch().count() - me.called_at.load(std::memory_order_relaxed) > kLate.count()) {
@@ -260,6 +280,7 @@ void IdleHelpers::work(Helper& me, bool waited) noexcept
     const std::uint64_t lost = thread_context_switches().involuntary;
     for (unsigned runs = 1; me.index < allowed(queue) && !stopping_.load(std::memory_order_relaxed); ++runs) {
         const bool none = tree_.run(current_cpu(), TaskPlace::kHelper, 1).total() == 0;
+        go_back(me);
         if (!none && runs % kRunsPerLook != 0) {
             continue;
         }

@@ -8,7 +8,8 @@
 // Threads      Any, for everything but stop(). A helper takes no lock that another thread can wait for, has all signals blocked, is called linnet-idle.
 // Blocking     stop() waits for what the helpers are running, at most a body each. call() makes one system call, and two more for each helper that it wakes:
 //              one moves it off the caller's core, unless it may not run there anyhow, one wakes it. The first time it starts a thread each. make_room() makes
-//              one, and one for each helper that is up and was kept off a core. A helper makes some five for a call, and two more every eight runs.
+//              one, and one for each helper that is up and was kept off a core; lift() one for each that is up. A helper makes some five for a call, and
+//              two more every eight runs.
 // Failure      None. Where no thread can be started, or no core is idle, whoever waits for a task runs it himself.
 // Fork         The child has no helpers; destroying the object there forgets them.
 //
@@ -63,6 +64,8 @@ public:
     void call(unsigned n, QueueIndex queue = kMachineQueue) noexcept;
     // The caller is about to sleep until a helper ends the run that it is in: it may have the caller's core for it, too.
     void make_room() noexcept;
+    // That was not enough: others have both cores. For the rest of the run that they are in the helpers are no idle-class threads, where the system allows it.
+    void lift() noexcept;
     // Says that somebody has slept for `time` until a helper ends the run that it is in. Any thread.
     void warn_of_late_one(Nanos time) const noexcept;
     // Ends the threads. Idempotent. Not called at the same time as call().
@@ -97,6 +100,7 @@ private:
         unsigned index{0};
         std::atomic<std::uint32_t> id{0};               // of its thread; 0: not up yet
         std::atomic<std::uint64_t> has{0};
+        std::atomic<bool> lifted{false};   // out of the idle class, before this was set: so it goes back, now or when it works next
         Thread thread;
     };
 
@@ -118,6 +122,7 @@ private:
     static bool move(Helper& helper, const Place& to) noexcept;
     void live(Helper& me) noexcept;
     void work(Helper& me, bool waited) noexcept;
+    static void go_back(Helper& me) noexcept;
     void look_at_affinity(Helper& me, QueueIndex queue) noexcept;
     void disturbed() noexcept;
     void start(unsigned n, QueueIndex queue) noexcept;

@@ -481,6 +481,33 @@ TEST_F(IdleHelpersTest, HelperInMidRunMayHaveTheCoreOfWhoMakesRoomForIt)
     h.stop();
 }
 
+// Whoever waits for it has slept in vain.
+TEST_F(IdleHelpersTest, LiftedHelperIsOfTheOrdinaryClassUntilItsRunEnds)
+{
+    NEEDS_TWO_PROCESSORS();
+    bool may = false;
+    std::thread{[&may] { may = set_idle_class(true) && set_idle_class(false); }}.join();
+    IdleHelpers& h = make(1, true);
+    std::array<Gated, 2> tasks;
+    for (Gated& task : tasks) {
+        push(task, 1);
+        if (!eventually([&] { return h.call(1), task.inside.load() == 1; }, 5s)) {
+            tree.withdraw(task);
+            tasks[0].open();
+            h.stop();
+            GTEST_SKIP() << "no core was idle";
+        }
+        const auto thread = static_cast<::pid_t>(task.thread.load());
+        EXPECT_EQ(::sched_getscheduler(thread), SCHED_IDLE);
+        h.lift();
+        EXPECT_EQ(::sched_getscheduler(thread), may ? SCHED_OTHER : SCHED_IDLE) << "may it be, by CAP_SYS_NICE or RLIMIT_NICE: " << may;
+        task.open();
+        ASSERT_TRUE(eventually([&] { return task.done.load(std::memory_order_acquire) == 1; }));
+        EXPECT_TRUE(eventually([&] { return ::sched_getscheduler(thread) == SCHED_IDLE; }));
+    }
+    h.stop();
+}
+
 TEST_F(IdleHelpersTest, StopWaitsForTheRunThatAHelperIsIn)
 {
     NEEDS_TWO_PROCESSORS();
