@@ -6,6 +6,7 @@ dist_check_SCRIPTS += integration/ofi/between_hosts.sh integration/ofi/other_pro
 if BUILD_OFI_PROVIDER
 test_programs += integration_ofi_test
 long_programs += integration_ofi_test
+waiting_programs += integration_ofi_test
 TESTS += integration/ofi/between_hosts.sh integration/ofi/other_providers.sh integration/ofi/pingpong.sh
 endif BUILD_OFI_PROVIDER
 # Operators new and delete of its own, as ThreadSanitizer has them.
