@@ -130,6 +130,7 @@ CASES = [
     Case("counters", only="linnet"),
     # Idle cores help with what one rank copies out of another. Of two ranks one sleeps: its core is free, which "one rank here" says.
     Case("copies", "shared", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_local_ranks 1", tcp=True),
+    Case("copies", "narrowed", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_local_ranks 1", tcp=True),
     Case("copies", "alone", here=True, only="linnet", options="--mca mtl_linnet_transports shm --mca mtl_linnet_tasks off", tcp=True),
     # Of two ranks one waits: its core is idle at times. The second transport carries nothing.
     *(Case("tasks", word, here=True, only="linnet", tcp=True,

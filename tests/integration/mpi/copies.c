@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copyright (c) 2026 the Linnet authors */
-/* copies.c: who copies long messages within a host. `copies shared`: in pieces, of which idle cores take some; `copies alone`: the receiver at once. */
-/* The sender sleeps outside MPI while it is read, so its core is idle. The bytes are looked at in either case, and so are the bytes beside them. */
+/* copies.c: who copies long messages within a host. `copies shared`: in pieces, of which idle cores take some; `copies alone`: the receiver at once; */
+/* `copies narrowed`: in pieces, of which idle cores take none while the ranks are confined to one core each, and some again afterwards. */
+/* The sender sleeps outside MPI while it is read, so its core is idle. The bytes are looked at in any case, and so are the bytes beside them. */
+#define _GNU_SOURCE
 #include "mpi_check.h"
 #include "task_counters.h"
 
-#include <stdbool.h>
+#include <dirent.h>
+#include <sched.h>
 
 enum { MOST = 64 << 20, EDGE = 64 };
 static const size_t lengths[] = {4 << 20, (16 << 20) + 1, (40 << 20) - 3, MOST};
@@ -32,30 +35,82 @@ static void one_message(char *data, size_t bytes, unsigned seed)
     }
 }
 
-/* A round is a message of each length. As many as it takes until a helper has helped, which it need not where something else wants its core. */
+static void one_round(char *data, unsigned *round)
+{
+    for (unsigned i = 0; i < LENGTHS; ++i) {
+        one_message(data, lengths[i], *round * LENGTHS + i);
+    }
+    ++*round;
+}
+
+/* As many as it takes until a helper has helped, which it need not where something else wants its core. */
+static void rounds_until_helped(char *data, unsigned *round)
+{
+    const unsigned long long before = pieces(TASK_HELPER);
+    const double end = check_now(CLOCK_MONOTONIC) + 60;
+    for (int more = 1; more != 0;) {
+        one_round(data, round);
+        more = pieces(TASK_HELPER) == before && check_now(CLOCK_MONOTONIC) < end;
+        CHECK_EQ(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_SUCCESS);
+    }
+    CHECK(check_rank != 0 || pieces(TASK_HELPER) > before);
+}
+
+/* All threads, as `taskset -ap` does; and as long as it takes until that is seen. */
+static void confine(const cpu_set_t *to)
+{
+    DIR *threads = opendir("/proc/self/task");
+    CHECK(threads != NULL);
+    for (struct dirent *entry; (entry = readdir(threads)) != NULL;) {
+        CHECK(entry->d_name[0] == '.' || sched_setaffinity(atoi(entry->d_name), sizeof *to, to) == 0);
+    }
+    closedir(threads);
+    usleep(300000);
+}
+
+/* With one core left to it a rank copies by itself. */
+static void rounds_on_one_core(char *data, unsigned *round)
+{
+    cpu_set_t all, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    int cpu = 0;
+    for (int skip = check_rank; !CPU_ISSET(cpu, &all) || skip-- > 0; ++cpu) {
+        CHECK(cpu + 1 < CPU_SETSIZE);
+    }
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    confine(&one);
+    const unsigned long long helped = pieces(TASK_HELPER);
+    for (int i = 0; i < 3; ++i) {
+        one_round(data, round);
+    }
+    CHECK_EQ(pieces(TASK_HELPER), helped);
+    confine(&all);
+}
+
 int main(int argc, char **argv)
 {
-    const bool shared = argc > 1 && strcmp(argv[1], "shared") == 0;
-    int provided, more = 1;
+    const char *word = argc > 1 ? argv[1] : "";
+    int provided;
+    unsigned round = 0;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     check_begin(&argc, &argv, MPI_THREAD_SINGLE);
     CHECK_EQ(check_size, 2);
     task_counters_watch();
     char *data = check_alloc(MOST + EDGE);
-    const double end = check_now(CLOCK_MONOTONIC) + 60;
-    int rounds = 0;
-    for (; more != 0; ++rounds) {
-        for (int i = 0; i < LENGTHS; ++i) {
-            one_message(data, lengths[i], (unsigned)(rounds * LENGTHS + i));
-        }
-        more = shared && pieces(TASK_HELPER) == 0 && check_now(CLOCK_MONOTONIC) < end;
-        CHECK_EQ(MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_SUCCESS);
+    if (strcmp(word, "alone") == 0) {
+        one_round(data, &round);
+    } else {
+        rounds_until_helped(data, &round);
+    }
+    if (strcmp(word, "narrowed") == 0) {
+        rounds_on_one_core(data, &round);
+        rounds_until_helped(data, &round);
     }
     if (check_rank == 0) {
-        printf("after %d rounds: pieces copied by host %llu, event thread %llu, helpers %llu, waiter %llu\n", rounds, pieces(TASK_HOST), pieces(TASK_EVENT),
+        printf("after %u rounds: pieces copied by host %llu, event thread %llu, helpers %llu, waiter %llu\n", round, pieces(TASK_HOST), pieces(TASK_EVENT),
                pieces(TASK_HELPER), pieces(TASK_WAITER));
-        CHECK(shared ? pieces(TASK_WAITER) > 0 : pieces(TASK_HOST) + pieces(TASK_EVENT) + pieces(TASK_HELPER) + pieces(TASK_WAITER) == 0);
-        CHECK(!shared || pieces(TASK_HELPER) > 0);
+        CHECK(strcmp(word, "alone") != 0 ? pieces(TASK_WAITER) > 0 : pieces(TASK_HOST) + pieces(TASK_EVENT) + pieces(TASK_HELPER) + pieces(TASK_WAITER) == 0);
     }
     free(data);
     task_counters_end();
