@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -32,6 +33,7 @@
 #include "sys/cache_size.h"
 #include "sys/fd.h"
 #include "sys/system_clock.h"
+#include "sys/thread.h"
 
 namespace linnet {
 namespace {
@@ -211,6 +213,52 @@ TEST_F(TaskCopyEngineTest, HelperThatKeepsItsSliceForLongIsNamedInAWarning)
     engine->submit(job, piece, to.data(), CopySource::own(content.data()), kCopySlice);   // and it can be used again
     EXPECT_EQ(engine->wait(job), Status::kOk);
     helpers->stop();
+}
+
+// The kernel's number of the only helper's thread.
+::pid_t helper_thread()
+{
+    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
+        std::string name;
+        std::ifstream comm{task.path() / "comm"};
+        if (std::getline(comm, name) && name == "linnet-idle") {
+            return std::stoi(task.path().filename());
+        }
+    }
+    return 0;
+}
+
+// It may be starved by others: for the rest of the slice it is an ordinary thread then, where the system lets it.
+TEST_F(TaskCopyEngineTest, HelperThatIsWaitedForInVainLeavesTheIdleClassForTheRestOfItsSlice)
+{
+    LatePages late{kCopySlice};
+    if (!two_cpus || !late.usable()) {
+        GTEST_SKIP() << "one core, or no userfaultfd";
+    }
+    bool may = false;
+    std::thread{[&may] { may = set_idle_class(true) && set_idle_class(false); }}.join();
+    make(true, 1);
+    const std::vector<std::byte> content(kCopySlice, std::byte{5});
+    std::vector<std::byte> to(kCopySlice);
+    CopyPiece piece;
+    CopyJob job;
+    engine->submit(job, piece, to.data(), CopySource::own(late.data()), kCopySlice);
+    const bool helps = late.somebody_waits(5'000);
+    std::thread waiter{[&] { EXPECT_EQ(engine->wait(job), Status::kOk); }};
+    if (helps) {
+        const ::pid_t helper = helper_thread();
+        EXPECT_TRUE(testing::eventually([&] { return ::sched_getscheduler(helper) == SCHED_OTHER; }, may ? 20s : 20ms) == may);
+        late.provide(content);
+        EXPECT_TRUE(testing::eventually([&] { return ::sched_getscheduler(helper) == SCHED_IDLE; }));
+    } else {
+        late.provide(content);
+    }
+    waiter.join();
+    EXPECT_EQ(to, content);
+    helpers->stop();
+    if (!helps) {
+        GTEST_SKIP() << "no core was idle";
+    }
 }
 
 // The same at the end of the program: stop() comes back when the slice is done.
