@@ -15,6 +15,7 @@ TESTS = FOLDER.parent
 BUILD_MPICH = TESTS.parent / "mpich_netmod" / "build-mpich"
 sys.path[:0] = [str(TESTS / "integration"), str(TESTS / "lab")]
 import run_mpi  # noqa: E402
+import open_mpi  # noqa: E402  (beside what that imports)
 from linnet_lab import state  # noqa: E402
 from suite import Unavailable, cache_folder  # noqa: E402
 
@@ -72,7 +73,7 @@ class OpenMpi:
         return run_mpi.command_of(case, one_host)
 
     def environment(self, _stack):
-        return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        return open_mpi.environment()
 
 
 class Mpich:

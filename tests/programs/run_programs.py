@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(HERE.parent / "integration"))
 import run_mpi                                     # noqa: E402  (found only through the path set above)
 import leftovers                                   # noqa: E402
+import open_mpi                                    # noqa: E402
 import stolen                                      # noqa: E402
 from programs import PROGRAMS, Compiled            # noqa: E402
 
@@ -184,7 +185,7 @@ def run_job(pml, place, words, folder, args, seconds, killed=False, before=None)
     folder.mkdir(parents=True, exist_ok=True)
     tag = uuid.uuid4().hex
     command = mpirun(pml, place, words, tag, args)
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    environment = open_mpi.environment()
     log = folder / "output.log"
     files_before = leftovers.files()
     begin = time.monotonic()
