@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += liblinnet-session.la
 liblinnet_la_LIBADD += liblinnet-session.la
 liblinnet_session_la_SOURCES = \
     session/acks.cc \
+    session/address_index.h \
     session/handshake.cc \
     session/handshake.h \
     session/lean.h \

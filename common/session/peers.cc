@@ -127,6 +127,9 @@ bool SessionLayer::adopt_name(Session& s, const wire::EndpointName& name)
     if (!same_public(s.name_, name)) {
         return false;
     }
+    if (s.id.value < by_address_.filled()) {
+        by_address_.add(s, name);   // the first that can fail
+    }
     s.name_ = name;
     s.contact_ = name;
     s.name_known_ = true;
@@ -156,22 +159,37 @@ Result<Session*> SessionLayer::add_address(const wire::EndpointName& address)
         return add(self_);
     }
     MutexLock table{table_lock_};
-    for (const bool by_name : {true, false}) {   // what somebody's name tells comes before what others may be taken for
-        for (std::uint32_t i = 0; i < peers(); ++i) {   // rare, and by far cheaper than the connection that follows
-            Session* s = find(PeerId{i});
-            MutexLock guard{s->lock};
-            const bool meant = by_name ? listens_at(s->contact_, address) && may_be_at(address, s->called_from_)
-                                       : is_meant_by(address, s->name_, s->called_from_, s->listens_unnamed_);
-            if (meant && s->down_reason() == Status::kOk && s->endpoint_id() != self_.endpoint_id.get()) {
-                return s;
-            }
+    while (by_address_.filled() < peers()) {
+        Session* const s = find(PeerId{by_address_.filled()});
+        MutexLock guard{s->lock};
+        by_address_.add(*s, s->contact_);
+    }
+    const auto lives = [this](const Session& s) { return s.down_reason() == Status::kOk && s.endpoint_id() != self_.endpoint_id.get(); };
+    // What somebody's name tells comes before what others may be taken for.
+    const wire::NameAddress at = wire::NameAddresses{address}.front();
+    Session* const named_so = by_address_.find(at, address.port.get(), [&](Session& s) {
+        MutexLock guard{s.lock};
+        return listens_at(s.contact_, address) && may_be_at(address, s.called_from_) && lives(s);
+    });
+    if (named_so != nullptr) {
+        return named_so;
+    }
+    for (std::uint32_t i = 0; i < peers() && unnamed_bit(inet_address(at)) != 0; ++i) {
+        Session* const s = find(PeerId{i});
+        MutexLock guard{s->lock};
+        if (is_meant_by(address, s->name_, s->called_from_, s->listens_unnamed_) && lives(*s)) {
+            return s;
         }
     }
     if (!reachable(address)) {
         LINNET_LOG(log_, kError, "no transport reaches %s; see the settings transports and net_include, its own too", name_text(address).c_str());
         return Status::kUnreachable;
     }
-    return make(address, false, true);
+    const Result<Session*> made = make(address, false, true);
+    if (made) {
+        by_address_.add(**made, address);
+    }
+    return made;
 }
 
 std::uint64_t SessionLayer::listens_unnamed() const noexcept
@@ -188,8 +206,11 @@ std::uint64_t SessionLayer::listens_unnamed() const noexcept
 bool SessionLayer::is_meant_by(const wire::EndpointName& given, const wire::EndpointName& who, const InetAddress& calls_from,
                                std::uint64_t listens_unnamed) const noexcept
 {
+    if (calls_from.family() == AF_UNSPEC || who.port.get() != given.port.get()) {   // most of them
+        return false;
+    }
     const wire::NameAddresses at{given};
-    if (who.port.get() != given.port.get() || at.empty() || calls_from.family() == AF_UNSPEC) {
+    if (at.empty()) {
         return false;
     }
     InetAddress host = inet_address(at.front());
@@ -228,21 +249,38 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
         return it->second;
     }
     // Somebody whom the host added by address, and who came first.
-    for (const bool by_name : {true, false}) {
-        for (std::uint32_t i = 0; i < peers(); ++i) {
-            Session* s = find(PeerId{i});
-            MutexLock guard{s->lock};
-            if (s->down_reason() != Status::kOk || s->name_.endpoint_id.get() != 0) {
-                continue;
-            }
-            if (by_name ? listens_at(seen.opener, s->contact_) && may_be_at(s->contact_, from) : is_meant_by(s->contact_, seen.opener, from, seen.features)) {
-                s->called(from, seen.features);
-                s->name_ = seen.opener;
-                s->name_known_ = !seen.by_address;
-                s->endpoint_id_.store(id, std::memory_order_relaxed);
-                by_endpoint_[id] = s;
-                return s;
-            }
+    const auto by_name = [&](Session& s) {
+        MutexLock guard{s.lock};
+        return s.unknown_yet() && listens_at(seen.opener, s.contact_) && may_be_at(s.contact_, from);
+    };
+    const auto unnamed = [&](Session& s) {
+        MutexLock guard{s.lock};
+        return s.unknown_yet() && is_meant_by(s.contact_, seen.opener, from, seen.features);
+    };
+    const auto first_from = [this](std::uint32_t i, const auto& is_it) {
+        Session* s = nullptr;
+        for (; i < peers() && s == nullptr; ++i) {
+            s = find(PeerId{i});
+            s = is_it(*s) ? s : nullptr;
+        }
+        return s;
+    };
+    Session* meant = nullptr;
+    for (const wire::NameAddress& a : wire::NameAddresses{seen.opener}) {
+        Session* const s = by_address_.find(a, seen.opener.port.get(), by_name);
+        meant = meant == nullptr || (s != nullptr && s->id.value < meant->id.value) ? s : meant;
+    }
+    meant = meant != nullptr ? meant : first_from(by_address_.filled(), by_name);
+    meant = meant != nullptr ? meant : first_from(0, unnamed);
+    if (meant != nullptr) {
+        MutexLock guard{meant->lock};
+        if (meant->unknown_yet()) {
+            by_endpoint_[id] = meant;
+            meant->called(from, seen.features);
+            meant->name_ = seen.opener;
+            meant->name_known_ = !seen.by_address;
+            meant->endpoint_id_.store(id, std::memory_order_relaxed);
+            return meant;
         }
     }
     const Result<Session*> made = make(seen.opener, !seen.by_address, seen.by_address);

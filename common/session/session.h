@@ -175,6 +175,9 @@ private:
         listens_unnamed_ = static_cast<std::uint8_t>(features & wire::kUnnamed);
     }
 
+    // The host gave an address for it, and nobody has said yet that he is the one there.
+    [[nodiscard]] bool unknown_yet() const noexcept LINNET_REQUIRES(lock) { return down_reason() == Status::kOk && name_.endpoint_id.get() == 0; }
+
     // ---- any thread, under lock ----
     wire::EndpointName name_ LINNET_GUARDED_BY(lock);     // who it is; endpoint_id 0: not known yet
     wire::EndpointName contact_ LINNET_GUARDED_BY(lock);  // where we call it

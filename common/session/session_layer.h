@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "session/address_index.h"
 #include "session/numbers.h"
 #include "session/session.h"
 #include "session/session_config.h"
@@ -210,8 +211,7 @@ private:
     [[nodiscard]] static Port* bulk_port(const Session& s, Port* lane) noexcept LINNET_REQUIRES(s.lock);   // where it is, or would open with the lane there
     void open_when_idle(Session& s, LinkRole role) noexcept LINNET_REQUIRES(s.lock);
     void link_failed(Session& s, const Port& port, LinkRole role, bool up, Status why, std::string_view text) noexcept LINNET_EXCLUDES(s.lock);
-    // The bit of Session::was_up_over_.
-    [[nodiscard]] std::uint32_t bit_of(const Port& port) const noexcept;
+    [[nodiscard]] std::uint32_t bit_of(const Port& port) const noexcept;   // in Session::was_up_over_
     [[nodiscard]] bool was_up_over(const Session& s, const Port& port) const noexcept LINNET_REQUIRES(s.lock) { return (s.was_up_over_ & bit_of(port)) != 0; }
     // A link that is up, or was until now, has been of use.
     [[nodiscard]] bool is_good(const Session& s, const LinkState& link) const noexcept;
@@ -231,7 +231,7 @@ private:
     [[nodiscard]] bool identify(Session& s, const wire::EndpointName& who) noexcept LINNET_EXCLUDES(s.lock);
     void retry_later(LinkState& link, TimePoint at) noexcept;
     TimePoint check_link(Session& s, LinkRole role, TimePoint now, unsigned& events) noexcept LINNET_EXCLUDES(s.lock);
-    [[nodiscard]] bool adopt_name(Session& s, const wire::EndpointName& name) LINNET_REQUIRES(s.lock);
+    [[nodiscard]] bool adopt_name(Session& s, const wire::EndpointName& name) LINNET_REQUIRES(s.lock, table_lock_);
     [[nodiscard]] Result<Session*> make(const wire::EndpointName& name, bool known, bool by_address) LINNET_REQUIRES(table_lock_);
 
     // paths (paths.cc)
@@ -324,10 +324,10 @@ private:
 
     mutable Mutex table_lock_;
     std::unordered_map<std::uint64_t, Session*> by_endpoint_ LINNET_GUARDED_BY(table_lock_);
+    AddressIndex by_address_ LINNET_GUARDED_BY(table_lock_);
     std::array<std::atomic<Chunk*>, kMaxPeers / kChunk> chunks_{};
     std::atomic<std::uint32_t> count_{0};
     std::atomic<bool> closing_{false};
-
     static constexpr Nanos kNear = std::chrono::microseconds{1}, kRetryFirst = std::chrono::milliseconds{10}, kRetryMax = std::chrono::milliseconds{500};
     // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
     static constexpr Nanos kGrace = std::chrono::seconds{1};
