@@ -19,6 +19,7 @@ using testing::kSoon;
 using testing::ProgressEngineTest;
 using testing::soon;
 using testing::test_log;
+using testing::thread_sleeps;
 
 // ---- the pass ----
 
@@ -235,6 +236,36 @@ TEST_F(ProgressEngineTest, KickReachesTheArmedEventThread)
         engine.kick();
         ASSERT_TRUE(soon([&] { return source_->polls() > before; })) << "kick " << i;
     }
+}
+
+// Behind its pass the event thread does what the host would (Config::attend). That may post, and what was posted has a timer: it sleeps until then, not until
+// it would have looked in.
+TEST_F(ProgressEngineTest, EventThreadWakesForTheTimerOfWhatItHasPostedForTheHost)
+{
+    struct Host {
+        std::atomic<FakeSource*> source{nullptr};
+        std::atomic<unsigned> calls{0};
+        static bool attend(void* arg) noexcept
+        {
+            auto& self = *static_cast<Host*>(arg);
+            FakeSource* const source = self.source.load();
+            if (source == nullptr) {
+                return false;
+            }
+            const unsigned call = self.calls.fetch_add(1);
+            if (call == 0 || call == 2) {   // it posts, and that is over
+                source->set_timer(call == 0 ? monotonic_now() + 20ms : TimePoint::max());
+            }
+            return call == 0;
+        }
+    } host;
+    ProgressEngine& engine = make({.look_in = 100s, .attend = Host::attend, .attend_arg = &host});
+    std::this_thread::sleep_for(1ms);   // start() looked like a visit of the host: be away
+    engine.peers_changed(1);
+    ASSERT_TRUE(soon([&] { return engine.event_thread_state() == EventThreadState::kArmed && thread_sleeps("linnet-event"); }));
+    host.source = &*source_;
+    engine.kick();
+    EXPECT_TRUE(soon([&] { return host.calls.load() >= 3; })) << "behind what it posted, and when that was due: " << host.calls.load();
 }
 
 // ---- the event thread stays away while the host polls ----
