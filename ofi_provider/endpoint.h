@@ -198,6 +198,7 @@ private:
     void leave_multis(const RecvOperation& op) noexcept;
     bool tell_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void start_held() noexcept;
+    void settle_messages() noexcept;
     void start_free() noexcept;
 
     // held_receives.cc; likewise
@@ -266,7 +267,8 @@ private:
     Lock posted_lock_;
     OperationStore<RecvOperation> receives_;   // these are guarded by it
     RecvOperation* posted_{nullptr};           // the oldest of a ring of posted receives
-    RecvOperation* multis_{nullptr};           // multi-receive buffers in use
+    RecvOperation* multis_{nullptr};           // multi-receive buffers in use,
+    std::uint32_t multi_count_{0};             // and how many
     RecvOperation* held_{nullptr};             // receives behind them: the oldest of a ring
     bool watches_{false};                      // messages for the held ones
     std::mutex claims_lock_;

@@ -82,6 +82,7 @@ void Endpoint::on_news(void* arg, std::uint32_t, std::uint32_t) noexcept
     auto& e = *static_cast<Endpoint*>(arg);
     const std::lock_guard guard{e.posted_lock_};
     e.look_past();
+    e.settle_messages();
 }
 
 // A buffer stays where it is, and goes on when it has the message.

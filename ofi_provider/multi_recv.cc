@@ -6,6 +6,7 @@
 // stays away (Endpoint::on_attend). Messages that arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the
 // same messages, waits here until the buffer is released: receives match in the order of posting; held_receives.cc has the messages that no buffer before it
 // takes. All under posted_lock_.
+// A sender that asks for FI_DELIVERY_COMPLETE hears of a message that waits in between when it is in the buffer: settle_messages().
 // What waits is linked through itself: nothing here can fail for want of memory.
 #include <algorithm>
 
@@ -56,6 +57,7 @@ void Endpoint::leave_multis(const RecvOperation& op) noexcept
     }
     if (*at != nullptr) {
         *at = op.next_multi;
+        --multi_count_;
     }
 }
 
@@ -69,7 +71,18 @@ void Endpoint::use_multi(RecvOperation& op) noexcept
 {
     op.next_multi = multis_;
     multis_ = &op;
+    ++multi_count_;
+    settle_messages();   // that it takes several is to be known before its first
     static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
+}
+
+// What waits now waits for no receive: senders may know (FI_DELIVERY_COMPLETE). Not so while a held one takes a message; its end comes here again.
+void Endpoint::settle_messages() noexcept
+{
+    const RecvOperation* const first = first_from_any();
+    if (first == nullptr || !first->busy) {
+        static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_));
+    }
 }
 
 // Its message is whole, or has failed. True: the buffer is released, but for being forgotten.
@@ -115,11 +128,10 @@ void Endpoint::end_multi(RecvOperation& op) noexcept
     const std::lock_guard guard{posted_lock_};
     if (op.busy) {
         passed(op, op.request.result.status);
-        start_held();
-        return;
+    } else {
+        unlink(posted_, op);
+        static_cast<void>(run_multi(op, op.request.result.status));
     }
-    unlink(posted_, op);
-    static_cast<void>(run_multi(op, op.request.result.status));
     start_held();   // it is gone; or the messages that it took were in front of others
 }
 
@@ -127,6 +139,7 @@ void Endpoint::start_held() noexcept
 {
     start_free();
     look_past();
+    settle_messages();
 }
 
 // After a buffer is gone: those behind it, in order, that nothing is in the way of any more.

@@ -111,7 +111,8 @@ linnet_status_t Endpoint::start(RecvOperation& op, const Bytes& bytes) noexcept
     r.done = on_received;
     r.done_arg = &op;
     link(posted_, op);
-    const linnet_status_t status = linnet_tag_recv(source_.context(), &r, &op.request);
+    const auto receive = op.multi ? linnet_tag_recv_renewed : linnet_tag_recv;
+    const linnet_status_t status = receive(source_.context(), &r, &op.request);
     if (status != LINNET_IN_PROGRESS) {
         unlink(posted_, op);
     }

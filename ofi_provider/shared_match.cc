@@ -62,6 +62,7 @@ void SharedRx::collect(Endpoint& e, std::uint64_t kind) noexcept
         }
         RecvOperation* const op = taker(q, a);
         if (op == nullptr || op->busy) {
+            settle(op, a);
             q.waiting.splice(q.waiting.end(), one);
         } else {
             static_cast<void>(start(q, *op, a));
@@ -94,6 +95,15 @@ RecvOperation* SharedRx::taker(const Queue& q, Arrival& a) noexcept
     return nullptr;
 }
 
+// One that waits goes to `op` when that is not busy any more. If there is none, its sender may know (FI_DELIVERY_COMPLETE).
+void SharedRx::settle(const RecvOperation* op, Arrival& a) noexcept
+{
+    if (op == nullptr && !a.settled) {
+        a.settled = true;
+        linnet_message_settle(a.endpoint->source_.context(), a.message);
+    }
+}
+
 // Messages that wait go to receives. With `only`, this one has been posted just now, and no other accepts any of them but the busy ones;
 // false: it has left the queue.
 bool SharedRx::match(Queue& q, RecvOperation* only) noexcept
@@ -106,6 +116,7 @@ bool SharedRx::match(Queue& q, RecvOperation* only) noexcept
             op = only;
         }
         if (op == nullptr || op->busy) {
+            settle(op, *at);
             ++at;
             continue;
         }

@@ -48,6 +48,7 @@ private:
         Endpoint* endpoint{nullptr};
         linnet_message_t* message{nullptr};
         linnet_result_t result{};
+        bool settled{false};
     };
     // Of one match space.
     struct Queue {
@@ -80,6 +81,7 @@ private:
     void collect(Endpoint& endpoint, std::uint64_t kind) noexcept;
     [[nodiscard]] static bool accepts(const RecvOperation& op, Arrival& a) noexcept;
     static RecvOperation* taker(const Queue& q, Arrival& a) noexcept;
+    static void settle(const RecvOperation* op, Arrival& a) noexcept;
     bool match(Queue& q, RecvOperation* only) noexcept;
     [[nodiscard]] bool start(Queue& q, RecvOperation& op, const Arrival& a) noexcept;
     [[nodiscard]] bool finish(Queue& q, RecvOperation& op) noexcept;

@@ -9,7 +9,7 @@ namespace linnet::ofi {
 
 namespace {
 constexpr std::size_t kCopiedMost = 64 * 1024;
-constexpr std::uint64_t kAcked = FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE;
+constexpr std::uint64_t kDelivered = FI_DELIVERY_COMPLETE | FI_COMMIT_COMPLETE;
 
 std::uint32_t send_flags(const SendCall& call, bool may_copy) noexcept
 {
@@ -18,8 +18,8 @@ std::uint32_t send_flags(const SendCall& call, bool may_copy) noexcept
     if ((call.flags & FI_MATCH_COMPLETE) != 0) {
         return f | LINNET_SEND_SYNC;
     }
-    if (!call.silent && (call.flags & kAcked) != 0) {
-        return f | LINNET_SEND_ACKED;
+    if (!call.silent && (call.flags & (kDelivered | FI_TRANSMIT_COMPLETE)) != 0) {
+        return f | ((call.flags & kDelivered) != 0 ? LINNET_SEND_DELIVERED : LINNET_SEND_ACKED);
     }
     return may_copy ? f | LINNET_SEND_COPY : f;
 }

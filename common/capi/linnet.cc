@@ -37,16 +37,14 @@ static_assert(sizeof(proto::RecvRequest) <= LINNET_REQUEST_OPAQUE_BYTES && align
 static_assert(offsetof(linnet_request, opaque) % LINNET_REQUEST_ALIGN == 0);
 static_assert(sizeof(linnet_name_t) == sizeof(wire::EndpointName));
 
-// Sending or receiving up to this takes less than a microsecond.
-constexpr std::uint64_t kShort = proto::kShortMax;
-
 proto::SendArgs send_args(const linnet_send_t& send) noexcept
 {
     proto::SendArgs args;
     args.space = send.space;
     args.bits = send.match_bits;
     args.immediate = send.immediate;
-    args.sync = (send.flags & LINNET_SEND_SYNC) != 0;
+    args.delivered = (send.flags & (LINNET_SEND_SYNC | LINNET_SEND_DELIVERED)) == LINNET_SEND_DELIVERED;
+    args.sync = args.delivered || (send.flags & LINNET_SEND_SYNC) != 0;
     args.copy = (send.flags & LINNET_SEND_COPY) != 0;
     args.acked = (send.flags & LINNET_SEND_ACKED) != 0;
     args.has_immediate = (send.flags & LINNET_SEND_IMMEDIATE) != 0;
@@ -57,7 +55,7 @@ proto::SendArgs send_args(const linnet_send_t& send) noexcept
 // What most messages are: short, and to a process so near that they go at once. False: nothing happened. Nothing here throws.
 bool send_short(linnet_context_t* ctx, const linnet_send_t& send) noexcept
 {
-    constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_FENCE;
+    constexpr unsigned kWaits = LINNET_SEND_SYNC | LINNET_SEND_ACKED | LINNET_SEND_DELIVERED | LINNET_SEND_FENCE;
     const linnet_data_t& d = send.data;
     if (ctx == nullptr || d.iov != nullptr || d.pack != nullptr || (send.flags & kWaits) != 0 || !ctx->core->alive()) {
         return false;
@@ -290,21 +288,7 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
 
 linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
 {
-    const auto post = [&](core::Context& c) {
-        proto::Peer* from = nullptr;
-        if (recv->peer != LINNET_PEER_ANY) {
-            from = c.peer(PeerId{recv->peer});
-            if (from == nullptr) {
-                return Status::kInvalid;
-            }
-        }
-        if (!aligned(request)) {
-            return Status::kInvalid;
-        }
-        auto& r = make_request<proto::RecvRequest>(request, recv->data, recv->done, recv->done_arg);
-        return settle(r, c.proto().recv(from, recv->space, recv->match_bits, recv->ignore, r));
-    };
-    return recv->data.length <= kShort && recv->data.unpack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, recv->data.length, post);
+    return post_receive(ctx, *recv, false, request);
 }
 
 linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) noexcept

@@ -6,11 +6,10 @@
  *                operations, linnet_watch.h what a host needs that matches by itself.
  * Who owns it    A host opens a context and closes it. Two contexts in one process are independent. After fork() the
  *                contexts of the parent are dead in the child: every call answers LINNET_ERR_CLOSED.
- * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message
- *                handlers run only inside linnet_progress() or linnet_wait(), on the thread that called it, with no lock
- *                held: they may call any function of this header, linnet_progress() too. The event thread moves data and
- *                matches, but never calls the host; the exceptions are a pack or unpack function, which may touch nothing but
- *                its own request's data, and what linnet_attend() registers (linnet_watch.h).
+ * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message handlers run only inside
+ *                linnet_progress(), linnet_wait() or linnet_hand_out() (linnet_watch.h), on the thread that called it, with no lock held: they may call
+ *                any function of this header, linnet_progress() too. The event thread moves data and matches, but never calls the host; the exceptions are
+ *                a pack or unpack function, which may touch nothing but its own request's data, and what linnet_attend() registers.
  * Blocking       Only linnet_wait(), linnet_context_flush(), linnet_context_close() and, with LINNET_MAY_SLEEP, linnet_progress().
  *                Each is bounded by its argument or by the setting it names.
  * Failure        A negative linnet_status_t; its reason is logged once, by the function that found it, through the host's log sink. Outputs are written
@@ -219,6 +218,7 @@ enum {
     LINNET_SEND_COPY = 1u << 1,    /* complete at once if it can be done by copying: the caller is about to wait for it */
     LINNET_SEND_ACKED = 1u << 2,   /* complete only when the peer's process has the message, matched or not; rendezvous: matched */
     LINNET_SEND_IMMEDIATE = 1u << 3,  /* the immediate means something; the receiver's result.flags tell */
+    LINNET_SEND_DELIVERED = 1u << 5,  /* complete only when it is in the buffer of its receive, or waits there and no receive is meant for it */
     LINNET_SEND_FENCE = 1u << 4       /* only when all else towards this peer is over, and its `done` has returned; till then LINNET_ERR_AGAIN */
 };
 
@@ -259,7 +259,7 @@ typedef struct linnet_recv {
  * other negative: nothing is posted; but for LINNET_ERR_INVALID and CLOSED, a message that it had matched is gone, for its sender as if received */
 LINNET_API linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
 
-/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked, and it ends canceled or as it would have.
+/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked.
  * @retval LINNET_OK             the receive is canceled; `done` will not run
  * @retval LINNET_IN_PROGRESS    a send; `done` will run
  * @retval LINNET_ERR_NOT_FOUND  too late: it completes as it would have */

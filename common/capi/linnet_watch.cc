@@ -37,6 +37,27 @@ linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t space, linnet
     });
 }
 
+linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
+{
+    return post_receive(ctx, *recv, true, request);
+}
+
+linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed) noexcept
+{
+    return entry(ctx, [&](core::Context& c) { return c.proto().settle(space, renewed); });
+}
+
+linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) noexcept
+{
+    return entry(ctx, [&](core::Context& c) {
+        if (message == nullptr) {
+            return Status::kInvalid;
+        }
+        c.proto().settle(*reinterpret_cast<proto::Unexpected*>(message));
+        return Status::kOk;
+    });
+}
+
 linnet_status_t linnet_attend(linnet_context_t* ctx, linnet_attend_fn fn, void* arg) noexcept
 {
     return entry(ctx, [&](core::Context& c) {

@@ -3,8 +3,9 @@
 /* linnet_watch.h: the part of linnet.h for hosts that match messages by themselves, for instance those of several contexts. */
 /*
  * What it is     Such a host posts no receives in a space. It is told that messages wait there, claims them with linnet_probe_claim(), and receives
- *                each with linnet_message_recv() where its own rules say. And, for hosts whose programs count on progress without calls: what is
- *                complete is handed out while the program stays away.
+ *                each with linnet_message_recv() where its own rules say. Or it posts one in the place of another, as often as that has ended. In both
+ *                cases it knows better than the core whether a receive is meant for what waits there. And, for hosts whose programs count on progress
+ *                without calls: what is complete is handed out while the program stays away.
  * Who owns it    A watch belongs to its context, and goes with it.
  * Threads        Any.
  * Blocking       Nothing.
@@ -34,6 +35,20 @@ LINNET_API linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t sp
 
 /* The source of a claimed message. What linnet_probe_claim() told of it changes when a peer that nobody had added is added. */
 LINNET_API linnet_status_t linnet_message_peer(linnet_context_t* ctx, const linnet_message_t* message, linnet_peer_t* peer) LINNET_NOEXCEPT;
+
+/* ---- senders that want to know when their message is delivered: LINNET_SEND_DELIVERED ---- */
+
+/* As linnet_tag_recv(), of a receive behind which the host posts the next one when it has ended: a renewed one. What comes in between is meant for that. */
+LINNET_API linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
+
+/* From now on `renewed` of the receives of this space are renewed ones: to be called before one is posted for the first time, and when one will be posted no
+ * more. And, after each of them has been posted again: if none has a message now, no receive is meant for what waits in the space, and senders are told so.
+ * In a watched space that holds only when this is called: so it is to be, after each linnet_news_fn.
+ * @retval LINNET_OK  @retval LINNET_ERR_AGAIN  some have a message: to be called when they have been posted again */
+LINNET_API linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed) LINNET_NOEXCEPT;
+
+/* None is meant for this claimed message: its sender is told so, once. */
+LINNET_API linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) LINNET_NOEXCEPT;
 
 /* ---- completions while the program stays away ---- */
 

@@ -94,16 +94,20 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
     if (rendezvous) {
         counters_.add(Counter::kRndvReceived);
     }
+    bool owes_now = false;
     {
         SpinLockGuard guard{space->lock};
-        PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
-        if (p != nullptr) {
-            auto& r = static_cast<RecvRequest&>(*p);
-            r.peer = &peer;
-            fill_result(r.result, peer, a, length);
-            return &r;
+        RecvRequest* const r = space->arrive(peer.id, a.rts.tag.match_bits.get());
+        if (r != nullptr) {
+            r->peer = &peer;
+            fill_result(r->result, peer, a, length);
+            return r;
         }
         u = queue_unexpected(peer, *space, a, here);
+        owes_now = u != nullptr && owes(*space, *u);
+    }
+    if (owes_now) {
+        tell_matched(peer, a.rts.tag.send_slot.get());
     }
     tell_watcher(*space, SpaceNews::kMessages);
     return nullptr;
@@ -159,10 +163,10 @@ void Proto::plan_pull(RecvRequest& r, const Arrival& a) noexcept
 }
 
 // Its sender waits for that.
-void Proto::tell_matched(Peer& peer, const Arrival& a) noexcept
+void Proto::tell_matched(Peer& peer, std::uint32_t send_slot) noexcept
 {
     wire::FinHeader h;
-    h.send_slot = a.rts.tag.send_slot;
+    h.send_slot.set(send_slot);
     MutexLock guard{peer.lock};
     tell(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
 }
@@ -192,7 +196,7 @@ void Proto::matched_payload_done(Peer& peer, RecvRequest& r, const Arrival& a) n
         return;
     }
     if ((a.head.flags.get() & wire::flag::kSync) != 0) {
-        tell_matched(peer, a);
+        tell_matched(peer, a.rts.tag.send_slot.get());
     }
     complete(r, a.payload_bytes > r.data.length ? Status::kTruncated : Status::kOk);
 }
@@ -201,13 +205,20 @@ void Proto::unexpected_payload_done(Unexpected& u) noexcept
 {
     RecvRequest* claimant = nullptr;
     bool dropped = false;
+    bool owes_now = false;
+    Peer& peer = *u.peer;
+    Space& space = *u.space;
+    const std::uint32_t send_slot = u.send_slot;
     {
-        SpinLockGuard guard{u.space->lock};
+        SpinLockGuard guard{space.lock};
         u.arriving = false;
         claimant = u.claimant;
         dropped = u.dropped;
+        owes_now = claimant == nullptr && !dropped && owes(space, u);
     }
-    if (dropped) {
+    if (owes_now) {   // anybody may have taken and freed it already
+        tell_matched(peer, send_slot);
+    } else if (dropped) {
         discard(u);
     } else if (claimant != nullptr) {
         const Status status = deliver(u, *claimant);
@@ -377,22 +388,25 @@ void Proto::on_message_lost(session::Session& s, void*) noexcept
         peer.landing_unexpected = nullptr;
         RecvRequest* claimant = nullptr;
         bool host_has_it = false;   // by a matched probe: it frees the record when it receives
+        Space& space = *u.space;
         {
-            SpinLockGuard guard{u.space->lock};
+            SpinLockGuard guard{space.lock};
             claimant = u.claimant;
             if (claimant == nullptr && !u.claimed && !u.dropped) {
-                u.space->match.claim(u);
+                space.match.claim(u);
             }
             u.arriving = false;
             u.lost = true;
             host_has_it = u.claimed && claimant == nullptr;
+            if (!host_has_it) {
+                unlist(space, u);
+            }
         }
         if (claimant != nullptr) {
             fill_result(claimant->result, u);
             complete(*claimant, why);
         }
         if (!host_has_it) {
-            unlist(u);
             free_unexpected(u);
         }
     } else if (peer.landing_active != nullptr) {
@@ -431,7 +445,8 @@ void Proto::arrive_cancel(Peer& peer, const wire::FinHeader& h) noexcept
         SpinLockGuard named{peer.named_lock};
         found = look();
         if (found != nullptr && found->space == space && !found->arriving) {
-            IntrusiveList<Unexpected, ListLink>::remove(*found);
+            IntrusiveList<Unexpected, NamedLink>::remove(*found);
+            answered(*space, *found);
             space->match.claim(*found);
             taken = true;
         }

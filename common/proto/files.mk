@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += liblinnet-proto.la
 liblinnet_la_LIBADD += liblinnet-proto.la
 liblinnet_proto_la_SOURCES = \
     proto/active.cc \
+    proto/args.h \
     proto/arrive.cc \
     proto/atomic.cc \
     proto/atomic_ops.cc \
@@ -13,6 +14,7 @@ liblinnet_proto_la_SOURCES = \
     proto/build.h \
     proto/data.cc \
     proto/data.h \
+    proto/delivery.cc \
     proto/hand_over.cc \
     proto/lean.h \
     proto/onesided.cc \

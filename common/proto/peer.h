@@ -8,6 +8,7 @@
 #include "base/intrusive_list.h"
 #include "mem/block_pool.h"
 #include "proto/request.h"
+#include "proto/space_table.h"
 #include "session/session.h"
 #include "task/task.h"
 
@@ -34,14 +35,16 @@ struct TxBlock {
 };
 
 // A message that has arrived, at least its envelope, and has no receive yet. Guarded by its space's lock while in the match space.
-struct Unexpected final : UnexpectedMessage, ListLink {
+struct Unexpected final : UnexpectedMessage, NamedLink, OwedLink {
     Peer* peer{nullptr};
     std::uint64_t immediate{0};
     std::uint64_t length{0};          // of the whole message
     std::uint64_t address{0};         // rendezvous: as RtsHeader
     std::uint32_t send_slot{0};
     bool rendezvous{false};
-    bool sync{false};
+    bool sync{false};                 // its sender waits to be told
+    bool delivery{false};             // also that no receive is meant for it
+    bool settled{false};              // which is so, while it arrives
     bool has_immediate{false};
     bool arriving{false};             // its payload is still being read
     RecvRequest* claimant{nullptr};   // matched while arriving; gets it at the end
@@ -143,7 +146,7 @@ public:
 
     // ---- a leaf lock of its own, inside a space's lock ----
     SpinLock named_lock;
-    IntrusiveList<Unexpected, ListLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
+    IntrusiveList<Unexpected, NamedLink> named LINNET_GUARDED_BY(named_lock);   // unexpected messages that the sender can cancel
 
     // ---- token holder ----
     SendTally::Count rx_messages{0};    // arrived, and the bytes of the user in them; read by any thread

@@ -43,7 +43,10 @@ void Proto::clear() noexcept
         }
         while (UnexpectedMessage* m = left.pop()) {
             auto& u = static_cast<Unexpected&>(*m);
-            unlist(u);
+            {
+                SpinLockGuard guard{space.lock};
+                unlist(space, u);
+            }
             free_unexpected(u);
         }
     });
@@ -371,6 +374,10 @@ void Proto::forget_posted(Peer& peer, Status why) noexcept
         }
         while (PostedReceive* p = list.pop()) {
             auto& r = static_cast<RecvRequest&>(*p);
+            if (r.renewed) {
+                SpinLockGuard guard{space.lock};
+                --space.renewed_posted;
+            }
             r.result.peer = peer.id;
             r.result.peer_added = peer.added.load(std::memory_order_relaxed);
             complete(r, why);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "mem/block_pool.h"
 #include "progress/progress_engine.h"
+#include "proto/args.h"
 #include "proto/atomic_ops.h"
 #include "proto/peer.h"
 #include "proto/region_table.h"
@@ -33,45 +34,6 @@ inline constexpr std::size_t kShortMax = 4096;   // with its heads it fits into 
 inline constexpr std::size_t kActiveIds = 64;
 inline constexpr std::size_t kActiveHeaderMax = 256;
 inline constexpr std::size_t kActivePayloadMax = 32768;
-
-struct Envelope {
-    std::uint32_t space{0};
-    bool has_immediate{false};
-    std::uint64_t bits{0};
-    std::uint64_t immediate{0};
-};
-
-struct SendArgs : Envelope {
-    bool sync{false};
-    bool copy{false};     // the caller is about to wait: copy what can be copied and complete
-    bool acked{false};    // complete only when the peer has acknowledged, that is, when its process has the whole message
-    bool fence{false};    // only when all that was started towards this peer before is over; else kAgain
-};
-
-struct ActiveArgs {
-    std::uint32_t id{0};
-    std::uint64_t immediate{0};
-    std::span<const std::byte> header;
-    bool copy{false};
-};
-
-// A write or read: where in the memory of the peer.
-struct RemoteArgs {
-    std::uint64_t key{0};
-    std::uint64_t address{0};
-    std::uint64_t immediate{0};
-    bool has_immediate{false};   // writes
-    bool fence{false};           // only when all that was started towards this peer before is over
-};
-
-// A valid kind, 1 to kMaxAtomicBytes bytes of elements; data as long as these.
-struct AtomicArgs {
-    RemoteArgs remote;
-    AtomicKind kind;
-    std::size_t count{0};
-    Data operand;
-    Data compare;
-};
 
 class Proto final : public session::SessionSink {
 public:
@@ -113,6 +75,11 @@ public:
     // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
     Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
     void unwatch(std::uint32_t space) noexcept;
+    // Of the receives of this space with RecvRequest::renewed, so many are in use by the host. If so many wait for a message, then nothing that waits here is
+    // meant for a receive: the senders that want to know (SendArgs::delivered) are told; kOk. Else kAgain. Not with a lock held that a send may want.
+    Status settle(std::uint32_t space, std::uint32_t renewed) noexcept;
+    // The same of one that the host has claimed.
+    void settle(Unexpected& message) noexcept;
     // kInProgress; kNoResource: too many are open, or no credit for the immediate: come again; kAgain: the fence; else the peer is lost. Refused by the peer:
     // they end with kKey, kBounds or kNotAllowed.
     Status write(Peer& peer, const RemoteArgs& args, SendRequest& r) noexcept;
@@ -247,7 +214,7 @@ private:
         }
     }
     void tell_watcher(SpaceWatch& watch, std::uint32_t news) noexcept;
-    void unlist(Unexpected& u) noexcept;
+    static void unlist(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     void discard(Unexpected& u) noexcept;
     void give_credit(Peer& peer, std::size_t bytes) noexcept;
     void give_credit_here(Peer& peer, std::size_t bytes) noexcept;
@@ -265,7 +232,11 @@ private:
     Unexpected* queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);
     void arrive_short(Peer& peer, const Arrival& a, const std::byte* payload) noexcept;
     void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
-    void tell_matched(Peer& peer, const Arrival& a) noexcept;
+    void tell_matched(Peer& peer, std::uint32_t send_slot) noexcept;
+    // delivery.cc
+    [[nodiscard]] static bool may_be_meant(const Space& space) noexcept LINNET_REQUIRES(space.lock);
+    static void answered(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
+    [[nodiscard]] static bool owes(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;
     void arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;
     static Landing landing_place(Peer& peer) noexcept;

@@ -71,11 +71,12 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
                 static_cast<void>(removed);
                 return from->down_reason();
             }
+            space->renewed_posted += r.renewed ? 1 : 0;
             engine_.work_opened();
             return Status::kInProgress;
         }
         u = static_cast<Unexpected*>(m);
-        unlist(*u);
+        unlist(*space, *u);
         if (claim_arriving(*u, r)) {
             return Status::kInProgress;
         }
@@ -126,10 +127,7 @@ Status Proto::deliver(Unexpected& u, RecvRequest& r) noexcept
         }
         engine_.work_closed();
     } else if (u.sync) {
-        wire::FinHeader h;
-        h.send_slot.set(u.send_slot);
-        MutexLock guard{peer.lock};
-        tell(peer, wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));   // a lost peer's sends end by themselves
+        tell_matched(peer, u.send_slot);   // a lost peer's sends end by themselves
     }
     free_unexpected(u);
     r.result.status = status;
@@ -151,6 +149,7 @@ Unexpected* Proto::make_unexpected(Peer& peer, const wire::PacketHead& head, con
     u->has_immediate = (head.flags.get() & wire::flag::kImmediate) != 0;
     u->rendezvous = head.kind == wire::PacketKind::kRts;
     u->sync = !u->rendezvous && (head.flags.get() & wire::flag::kSync) != 0;
+    u->delivery = u->sync && (head.flags.get() & wire::flag::kDelivered) != 0;
     u->length = u->rendezvous ? rts.length.get() : payload_bytes;
     u->send_slot = rts.tag.send_slot.get();
     u->address = u->rendezvous ? rts.address.get() : 0;
@@ -173,13 +172,16 @@ void Proto::free_unexpected(Unexpected& u) noexcept
     release(reinterpret_cast<std::byte*>(&u), bytes);
 }
 
-// It has left matching: its sender can cancel it no more. Under its space's lock, or when nobody else knows it.
-void Proto::unlist(Unexpected& u) noexcept
+// It has left matching: its sender can cancel it no more.
+void Proto::unlist(Space&, Unexpected& u) noexcept
 {
+    if (u.delivery && static_cast<OwedLink&>(u).linked()) {
+        IntrusiveList<Unexpected, OwedLink>::remove(u);
+    }
     if (u.rendezvous || u.sync) {
         SpinLockGuard guard{u.peer->named_lock};
-        if (static_cast<ListLink&>(u).linked()) {
-            IntrusiveList<Unexpected, ListLink>::remove(u);
+        if (static_cast<NamedLink&>(u).linked()) {
+            IntrusiveList<Unexpected, NamedLink>::remove(u);
         }
     }
 }
@@ -214,7 +216,7 @@ Status Proto::probe_claim(const MatchSpec& spec, std::uint32_t space_id, Unexpec
     }
     space->match.claim(*m);
     auto& u = static_cast<Unexpected&>(*m);
-    unlist(u);
+    unlist(*space, u);
     u.claimed = true;
     fill_result(result, u);
     message = &u;
@@ -257,6 +259,7 @@ Status Proto::cancel(Request& request) noexcept
         if (!r.space->match.cancel(r)) {
             return Status::kNotFound;
         }
+        r.space->renewed_posted -= r.renewed ? 1 : 0;
     }
     engine_.work_closed();
     shared_counters_.add_shared(Counter::kCanceled);
@@ -278,11 +281,11 @@ void Proto::close_space(std::uint32_t space_id) noexcept
     }
     while (UnexpectedMessage* m = left.pop()) {
         auto& u = static_cast<Unexpected&>(*m);
-        unlist(u);
         shared_counters_.add_shared(Counter::kUnexpectedDropped, 1);
         bool arriving = false;
         {
             SpinLockGuard guard{space->lock};
+            unlist(*space, u);
             arriving = u.arriving;
             u.dropped = arriving;   // its reader frees it
         }
@@ -342,11 +345,13 @@ void Proto::discard(Unexpected& u) noexcept
 {
     Peer& peer = *u.peer;
     give_credit(peer, u.buffered);
-    if (u.rendezvous || u.sync) {
+    if (u.rendezvous) {
         wire::FinHeader h;
         h.send_slot.set(u.send_slot);
         MutexLock guard{peer.lock};
-        tell(peer, u.rendezvous ? wire::PacketKind::kFin : wire::PacketKind::kMatched, std::as_bytes(std::span{&h, 1}));
+        tell(peer, wire::PacketKind::kFin, std::as_bytes(std::span{&h, 1}));
+    } else if (u.sync) {
+        tell_matched(peer, u.send_slot);
     }
     free_unexpected(u);
 }

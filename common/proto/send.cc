@@ -35,11 +35,12 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
     r.sync = args.sync;
     r.result.length = r.data.length;
     // Who asks whether the process has it shall not wait for its receive, as long as a lane can carry it.
-    const bool announces = !args.acked || r.data.length > config_.eager_limit;
+    const bool lands_early = args.acked || args.delivered;
+    const bool announces = !lands_early || r.data.length > config_.eager_limit;
     if (r.data.length > config_.offer_min && announces && r.data.contiguous() && offers(peer, r.data.length, !args.copy)) {
         return send_rts(peer, args, r, true);
     }
-    const bool too_long_to_stage = args.acked && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
+    const bool too_long_to_stage = lands_early && !r.data.contiguous() && r.data.length > BlockPool::kLargest;
     const bool for_the_lane = r.data.length <= kAlwaysEager || !announces || r.data.length <= layer_->lane_worth(peer);
     if (r.data.length <= config_.eager_limit && for_the_lane && !too_long_to_stage) {
         if (charge(peer, r.data.length)) {
@@ -81,10 +82,13 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
             return Status::kNoMemory;
         }
         tag.send_slot.set(r.slot);
-        flags |= wire::flag::kSync;
+        flags |= args.delivered ? wire::flag::kSync | wire::flag::kDelivered : wire::flag::kSync;
     }
     const wire::PacketHead head = packet_head(wire::PacketKind::kEager, sizeof tag + length, flags);
     if (args.acked && !args.sync) {
+        return send_eager_acked(peer, args, r, head, tag);
+    }
+    if (length > kCopyFirst && args.delivered) {
         return send_eager_acked(peer, args, r, head, tag);
     }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {
@@ -117,13 +121,16 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
     return args.sync ? Status::kInProgress : Status::kOk;
 }
 
-// The send completes when the peer has acknowledged; until then the payload stays where it is, strided data in the request's staging.
+// The send completes when the peer has acknowledged, or when it says so; until then the payload stays where it is, strided data in the request's staging.
 Status Proto::send_eager_acked(Peer& peer, const SendArgs& args, SendRequest& r, wire::PacketHead head, const wire::TagHeader& tag) noexcept
 {
     const std::size_t length = r.data.length;
     if (length > 0 && !r.data.contiguous()) {
         r.staging = acquire(BlockPool::kLargest);
         if (r.staging == nullptr) {
+            if (r.slot != 0) {
+                send_slots_.release(r.slot);
+            }
             return Status::kNoMemory;
         }
         r.data.gather(0, {r.staging, length});
@@ -133,7 +140,7 @@ Status Proto::send_eager_acked(Peer& peer, const SendArgs& args, SendRequest& r,
     head.flags.set(head.flags.get() | wire::flag::kWantAck);
     std::size_t at = put(r.head.data(), head);
     at += put(r.head.data() + at, tag);
-    r.tx.kind = kTxRequest;
+    r.tx.kind = args.sync ? kTxEmbedded : kTxRequest;
     r.tx.owner = &r;
     r.tx_out = true;
     r.tx.head = r.head.data();

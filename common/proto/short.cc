@@ -77,23 +77,29 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
     if (space == nullptr) [[unlikely]] {
         return;
     }
-    PostedReceive* p = nullptr;
+    RecvRequest* p = nullptr;
     bool queued = false;
+    bool owes_now = false;
     {
         SpinLockGuard guard{space->lock};
-        p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
+        p = space->arrive(peer.id, a.rts.tag.match_bits.get());
         if (p == nullptr) [[unlikely]] {
-            queued = queue_unexpected(peer, *space, a, payload) != nullptr;
+            Unexpected* const u = queue_unexpected(peer, *space, a, payload);
+            queued = u != nullptr;
+            owes_now = queued && owes(*space, *u);
         }
     }
     if (p == nullptr) [[unlikely]] {
+        if (owes_now) {
+            tell_matched(peer, a.rts.tag.send_slot.get());
+        }
         tell_watcher(*space, SpaceNews::kMessages);
         if (!queued) {
             layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
         }
         return;
     }
-    auto& r = static_cast<RecvRequest&>(*p);
+    RecvRequest& r = *p;
     fill_result(r.result, peer, a, a.payload_bytes);
     const std::span<const std::byte> here{payload, std::min<std::size_t>(a.payload_bytes, r.data.length)};
     if (r.data.contiguous()) [[likely]] {
@@ -103,7 +109,7 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
     }
     give_credit_here(peer, a.payload_bytes);
     if ((a.head.flags.get() & wire::flag::kSync) != 0) [[unlikely]] {
-        tell_matched(peer, a);
+        tell_matched(peer, a.rts.tag.send_slot.get());
     }
     complete_here(r, a.payload_bytes > r.data.length ? Status::kTruncated : Status::kOk);
 }

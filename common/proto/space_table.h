@@ -9,11 +9,17 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/intrusive_list.h"
 #include "match/match_space.h"
 #include "proto/request.h"
 #include "sync/lock.h"
 
 namespace linnet::proto {
+
+// A message that waits for its receive is in up to two lists besides.
+struct Unexpected;
+using NamedLink = ListLinkOf<0>;   // of its peer, which may cancel it
+using OwedLink = ListLinkOf<1>;    // of its space
 
 // What a host that watches a space hears of it; bits.
 struct SpaceNews {
@@ -38,6 +44,20 @@ struct Space {
     SpinLock lock;
     MatchSpace match LINNET_GUARDED_BY(lock);
     std::atomic<SpaceWatch*> watch{nullptr};   // set once, and never taken away
+    // Receives that the host renews as often as they have a message: those that wait for one, and all. Between the two there are messages that are meant for
+    // them, and come before they are posted again.
+    std::uint32_t renewed_posted LINNET_GUARDED_BY(lock){0};
+    std::uint32_t renewed_used LINNET_GUARDED_BY(lock){0};
+    // MatchSpace::arrive().
+    [[nodiscard]] RecvRequest* arrive(PeerId source, std::uint64_t bits) noexcept LINNET_REQUIRES(lock)
+    {
+        auto* const r = static_cast<RecvRequest*>(match.arrive(source, bits));
+        if (r != nullptr && r->renewed) [[unlikely]] {
+            --renewed_posted;
+        }
+        return r;
+    }
+    IntrusiveList<Unexpected, OwedLink> owed LINNET_GUARDED_BY(lock);   // messages whose senders are to be told by Proto::settle(), or when they match
     ~Space() { delete watch.load(std::memory_order_relaxed); }
 };
 

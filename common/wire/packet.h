@@ -45,6 +45,7 @@ inline constexpr std::uint16_t kWantAck = 1;   // the sender's completion waits 
 inline constexpr std::uint16_t kSync = 2;      // eager: answer with kMatched when matched
 inline constexpr std::uint16_t kPolling = 4;   // the sender of this packet polls right now
 inline constexpr std::uint16_t kImmediate = 8; // eager, RTS, write: the immediate was given, and is not 0 for want of one
+inline constexpr std::uint16_t kDelivered = 32; // eager, with kSync: also when it waits there, and its receiver's host has no receive that it is meant for
 inline constexpr std::uint16_t kUnasked = 16;  // write: all of it comes as bulk packets without a grant; bulk: it is of such a write
 }   // namespace flag
 

@@ -144,7 +144,8 @@ private:
             job = std::make_unique<Job>();
             job->memory.resize(last ? 0 : random_size(random_));
             fill(job->memory, number);
-            const std::uint32_t flags = random_() % 8 == 0 ? std::uint32_t{LINNET_SEND_SYNC} : random_() % 4 == 0 ? std::uint32_t{LINNET_SEND_COPY} : 0u;
+            constexpr std::uint32_t kHow[] = {LINNET_SEND_SYNC, LINNET_SEND_DELIVERED, LINNET_SEND_ACKED, LINNET_SEND_COPY, LINNET_SEND_COPY, 0, 0, 0};
+            const std::uint32_t flags = kHow[random_() % std::size(kHow)];
             send(*job, number % 3, number | (last ? std::uint64_t{1} << 63 : 0), flags);
             ++number;
         }

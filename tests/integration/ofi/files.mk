@@ -31,6 +31,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/atomic_values_test.cc \
     integration/ofi/attributes_test.cc \
     integration/ofi/auto_progress_test.cc \
+    integration/ofi/delivery_test.cc \
     integration/ofi/fence_test.cc \
     integration/ofi/flags_test.cc \
     integration/ofi/levels_test.cc \

@@ -8,6 +8,7 @@ integration_waist_test_SOURCES = \
     integration/waist/attend_test.cc \
     integration/waist/choice_test.cc \
     integration/waist/counters_test.cc \
+    integration/waist/delivery_test.cc \
     integration/waist/ending_test.cc \
     integration/waist/give_way_test.cc \
     integration/waist/messages_test.cc \
@@ -31,6 +32,7 @@ test_programs += integration_waist_shm_test
 integration_waist_shm_test_CPPFLAGS = $(AM_CPPFLAGS) -DLINNET_WAIST_TRANSPORTS='"auto"' -DLINNET_WAIST_SHARED
 integration_waist_shm_test_SOURCES = \
     integration/waist/active_message_test.cc \
+    integration/waist/delivery_test.cc \
     integration/waist/messages_test.cc \
     integration/waist/onesided_test.cc \
     integration/waist/provider_like_test.cc

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copyright (c) 2026 the Linnet authors
+// fi_cq(3), FI_DELIVERY_COMPLETE: "If an application buffer was ready to receive the results of the message when it arrived, then delivery complete indicates
+// that the data was placed into the application's buffer." Buffers are ready, too, that take several messages, and those posted behind them.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "integration/ofi/shared_hub.h"
+
+namespace linnet::ofi_test {
+namespace {
+
+// The first of each group is a long one, whose receive takes its time.
+constexpr unsigned kGroup = 5;
+constexpr unsigned kMessages = 24 * kGroup;
+constexpr std::size_t kShort = 512;
+constexpr std::size_t kLong = 1u << 20;
+constexpr unsigned kWindow = 2 * kGroup;
+
+constexpr std::size_t bytes_of(unsigned message) { return message % kGroup == 0 ? kLong : kShort; }
+// In the buffers, one message behind the other in the order of sending.
+constexpr std::size_t place_of(unsigned message) { return (message + kGroup - 1) / kGroup * (kLong - kShort) + message * kShort; }
+constexpr std::size_t kAll = place_of(kMessages);
+
+// The buffers, which both processes see: the sender looks there itself, and at once.
+class SeenByBoth {
+public:
+    explicit SeenByBoth(std::size_t bytes) : bytes_{bytes}, name_{"/linnet-delivery-" + std::to_string(test_process())}
+    {
+        const int fd = ::shm_open(name_.c_str(), O_RDWR | O_CREAT, 0600);
+        EXPECT_GE(fd, 0);
+        EXPECT_EQ(::ftruncate(fd, static_cast<off_t>(bytes)), 0);
+        void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        EXPECT_NE(at, MAP_FAILED);
+        memory_ = static_cast<char*>(at);
+        ::close(fd);
+    }
+    ~SeenByBoth()
+    {
+        ::munmap(memory_, bytes_);
+        ::shm_unlink(name_.c_str());
+    }
+    SeenByBoth(const SeenByBoth&) = delete;
+    SeenByBoth& operator=(const SeenByBoth&) = delete;
+    [[nodiscard]] char* at(std::size_t offset) const { return memory_ + offset; }
+
+private:
+    std::size_t bytes_;
+    std::string name_;
+    char* memory_{nullptr};
+};
+
+char filling(unsigned message) { return static_cast<char>(1 + message % 120); }
+
+// A window of messages; each is looked for when it is delivered.
+void send_and_look(Node& n, const SeenByBoth& memory)
+{
+    std::vector<std::vector<char>> out(kMessages);
+    std::vector<std::size_t> missing;
+    unsigned open = 0;
+    const auto look = [&] {
+        const auto* const data = static_cast<std::vector<char>*>(n.next(n.tx).op_context);
+        const auto message = static_cast<unsigned>(data - out.data());
+        const volatile char* const there = memory.at(place_of(message));
+        if (there[0] != filling(message) || there[bytes_of(message) - 1] != filling(message)) {
+            missing.push_back(message);
+        }
+        --open;
+    };
+    for (unsigned i = 0; i < kMessages; ++i) {
+        out[i].assign(bytes_of(i), filling(i));
+        const iovec iov{out[i].data(), out[i].size()};
+        fi_msg m{};
+        m.msg_iov = &iov;
+        m.iov_count = 1;
+        m.addr = n.peer;
+        m.context = &out[i];
+        n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+        if (++open == kWindow) {
+            look();
+        }
+    }
+    while (open != 0) {
+        look();
+    }
+    EXPECT_EQ(missing, std::vector<std::size_t>{}) << "these were not in their buffers when they had been delivered";
+}
+
+void receive(const Node& n, const SeenByBoth& memory, unsigned first, unsigned behind, std::uint64_t flags)
+{
+    const iovec iov{memory.at(place_of(first)), place_of(behind) - place_of(first)};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = FI_ADDR_UNSPEC;
+    n.post([&] { return fi_recvmsg(n.ep, &m, flags); });
+}
+
+// The receiver posts what there is room for, as `post` says, and then takes nothing from its queue until all has been delivered.
+void delivered_is_there(bool calls, const std::function<void(const Node&, const SeenByBoth&)>& post)
+{
+    Options o;
+    o.caps = FI_MSG | FI_MULTI_RECV;
+    two_processes(
+        [&](Friend& other) {
+            const SeenByBoth memory{kAll};
+            Node n{o};
+            std::size_t least = kShort;
+            ASSERT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
+            n.connect(other);
+            post(n, memory);
+            other.meet();
+            if (calls) {   // now and then
+                other.idle = [&n] { fi_cq_read(n.rx, nullptr, 0); };
+            }
+            EXPECT_EQ(other.hear(), "seen");   // else blocked in recv(2)
+            other.idle = nullptr;
+            for (unsigned i = 0; i < kMessages; ++i) {
+                EXPECT_EQ(n.next(n.rx).len, bytes_of(i));
+            }
+            other.meet();
+        },
+        [&](Friend& other) {
+            const SeenByBoth memory{kAll};
+            Node n{o};
+            n.connect(other);
+            other.meet();
+            send_and_look(n, memory);
+            other.tell("seen");
+            other.meet();
+        });
+}
+
+// Whether the receiver's program calls meanwhile.
+class LinnetDelivery : public ::testing::TestWithParam<bool> {};
+
+TEST_P(LinnetDelivery, IsInTheBufferThatTakesThemAll)
+{
+    delivered_is_there(GetParam(), [](const Node& n, const SeenByBoth& memory) { receive(n, memory, 0, kMessages, FI_MULTI_RECV); });
+}
+
+TEST_P(LinnetDelivery, IsInTheBufferBehindTheFullOne)
+{
+    delivered_is_there(GetParam(), [](const Node& n, const SeenByBoth& memory) {
+        for (unsigned i = 0; i < kMessages; i += kGroup) {
+            receive(n, memory, i, i + kGroup, FI_MULTI_RECV);
+        }
+    });
+}
+
+TEST_P(LinnetDelivery, IsInTheReceiveBehindTheFullBuffer)
+{
+    delivered_is_there(GetParam(), [](const Node& n, const SeenByBoth& memory) {
+        for (unsigned i = 0; i < kMessages; i += kGroup) {
+            receive(n, memory, i, i + kGroup - 1, FI_MULTI_RECV);
+            receive(n, memory, i + kGroup - 1, i + kGroup, 0);
+        }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Program, LinnetDelivery, ::testing::Bool(), [](const auto& p) { return p.param ? std::string{"calls"} : std::string{"computes"}; });
+
+// A shared receive context's are the buffers of a program whose calls make its progress: until then nothing is delivered; then it is, to a receive or to none.
+TEST(LinnetSharedDelivery, IsToldWhenItsProgramHasLooked)
+{
+    static constexpr std::size_t kBytes = 1000;
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            std::vector<char> in(3 * kBytes);
+            const iovec iov{in.data(), in.size()};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = FI_ADDR_UNSPEC;
+            std::size_t least = kBytes;
+            ASSERT_EQ(fi_setopt(&h.srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
+            h.post([&] { return fi_recvmsg(h.srx, &m, FI_MULTI_RECV); });
+            f.meet();
+            EXPECT_EQ(f.hear(), "nothing yet");   // blocked in recv(2)
+            f.idle = [&h] { h.progress(); };
+            f.meet();
+            EXPECT_EQ(f.hear(), "delivered");
+            f.idle = nullptr;
+            EXPECT_EQ(std::vector<char>(in.begin(), in.begin() + kBytes), pattern(kBytes, 1));
+            EXPECT_EQ(h.next(0).told.len, kBytes);
+            f.meet();
+            f.idle = [&h] { h.progress(); };   // no receive is tagged
+            EXPECT_EQ(f.hear(), "delivered to nobody");
+            f.idle = nullptr;
+            std::vector<char> tagged(kBytes);
+            h.post([&] { return fi_trecv(h.srx, tagged.data(), kBytes, nullptr, FI_ADDR_UNSPEC, 5, 0, nullptr); });
+            EXPECT_EQ(h.next(0).told.len, kBytes);
+            EXPECT_EQ(tagged, pattern(kBytes, 2));
+        },
+        [](Peers& p, Friend& f) {
+            const Node& n = p.node[0];
+            const auto sends = [&](const std::vector<char>& out, bool tagged) {
+                const iovec iov{const_cast<char*>(out.data()), kBytes};
+                fi_msg m{};
+                m.msg_iov = &iov;
+                m.iov_count = 1;
+                m.addr = p.hub[0];
+                fi_msg_tagged t{};
+                t.msg_iov = &iov;
+                t.iov_count = 1;
+                t.addr = p.hub[0];
+                t.tag = 5;
+                constexpr std::uint64_t kFlags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+                n.post([&] { return tagged ? fi_tsendmsg(n.ep, &t, kFlags) : fi_sendmsg(n.ep, &m, kFlags); });
+            };
+            const auto first = pattern(kBytes, 1);
+            const auto second = pattern(kBytes, 2);
+            f.meet();
+            sends(first, false);
+            EXPECT_TRUE(n.quiet_for(100ms)) << "nobody has looked for it";
+            f.tell("nothing yet");
+            f.meet();
+            static_cast<void>(n.next(n.tx));
+            f.tell("delivered");
+            f.meet();
+            sends(second, true);
+            static_cast<void>(n.next(n.tx));
+            f.tell("delivered to nobody");
+        },
+        {.caps = FI_TAGGED | FI_MSG | FI_MULTI_RECV});
+}
+
+}   // namespace
+}   // namespace linnet::ofi_test
