@@ -53,7 +53,7 @@ void tell(char* to, const fi_cq_tagged_entry& entry, std::size_t bytes) noexcept
 // Who leaves the format open gets the shortest entries, as from libfabric's own providers: Sandia OpenSHMEM has no room for more.
 Cq::Cq(Domain& domain, const fi_cq_attr& attr)
     : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr.format},
-      entry_bytes_{bytes_of(format_)}, thresholds_{condition_of(attr) == FI_CQ_COND_THRESHOLD}, ring_(kLeastRing)
+      entry_bytes_{bytes_of(format_)}, unread_most_{std::max(kUnread, attr.size)}, thresholds_{condition_of(attr) == FI_CQ_COND_THRESHOLD}, ring_(kLeastRing)
 {
     fid.fclass = FI_CLASS_CQ;
     fid.ops = const_cast<fi_ops*>(fid_ops());

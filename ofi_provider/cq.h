@@ -63,13 +63,13 @@ public:
     // For poll sets: something to read, after progress.
     bool poll() noexcept;
     // The application reads it seldom, or never.
-    [[nodiscard]] bool gathers() const noexcept { return count_.load(std::memory_order_relaxed) >= kUnread; }
+    [[nodiscard]] bool gathers() const noexcept { return count_.load(std::memory_order_relaxed) >= unread_most_; }
     // Endpoints that name it keep it from being closed.
     std::atomic<unsigned> users{0};
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
 private:
-    static constexpr std::size_t kUnread = 1024;
+    static constexpr std::size_t kUnread = 1024;   // or what the application has opened it for
     explicit Cq(Domain& domain, const fi_cq_attr& attr);
     ~Cq() = default;
     static Cq& of(fid_cq* f) noexcept { return static_cast<Cq&>(*f); }
@@ -94,6 +94,7 @@ private:
     Domain& domain_;
     fi_cq_format format_;
     std::size_t entry_bytes_;
+    const std::size_t unread_most_;
     bool thresholds_;                      // a blocking read may ask for more than one entry (FI_CQ_COND_THRESHOLD)
     Lock lock_;
     std::vector<CqEntry> ring_;            // guarded by lock_, a power of two

@@ -72,7 +72,7 @@ void Endpoint::use_multi(RecvOperation& op) noexcept
     op.next_multi = multis_;
     multis_ = &op;
     ++multi_count_;
-    settle_messages();   // that it takes several is to be known before its first
+    static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_));   // that it takes several is to be known before its first
     static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
 }
 

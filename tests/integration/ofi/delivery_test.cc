@@ -165,6 +165,53 @@ TEST_P(LinnetDelivery, IsInTheReceiveBehindTheFullBuffer)
 
 INSTANTIATE_TEST_SUITE_P(Program, LinnetDelivery, ::testing::Bool(), [](const auto& p) { return p.param ? std::string{"calls"} : std::string{"computes"}; });
 
+// As many completions as the queue was opened for wait in it, and nobody reads them.
+TEST(LinnetQueuedDelivery, OfAsManyAsTheQueueOfTheReceiverHolds)
+{
+    constexpr unsigned kEntries = 3000;
+    constexpr std::size_t kBytes = 40;
+    Options o;
+    o.caps = FI_MSG | FI_MULTI_RECV;
+    o.cq_size = kEntries;
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            std::vector<char> in(kEntries * kBytes);
+            std::size_t least = kBytes;
+            ASSERT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
+            const iovec iov{in.data(), in.size()};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = FI_ADDR_UNSPEC;
+            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            other.meet();
+            EXPECT_EQ(other.hear(), "delivered");   // blocked in recv(2)
+            for (unsigned i = 0; i < kEntries; ++i) {
+                EXPECT_EQ(n.next(n.rx).len, kBytes);
+            }
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            other.meet();
+            const std::vector<char> out(kBytes, 'x');
+            const iovec iov{const_cast<char*>(out.data()), kBytes};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = n.peer;
+            for (unsigned i = 0; i < kEntries; ++i) {
+                n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+                static_cast<void>(n.next(n.tx));
+            }
+            other.tell("delivered");
+            other.meet();
+        });
+}
+
 // A shared receive context's are the buffers of a program whose calls make its progress: until then nothing is delivered; then it is, to a receive or to none.
 TEST(LinnetSharedDelivery, IsToldWhenItsProgramHasLooked)
 {
