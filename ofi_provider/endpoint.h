@@ -198,7 +198,7 @@ private:
     void leave_multis(const RecvOperation& op) noexcept;
     bool tell_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void start_held() noexcept;
-    void settle_messages() noexcept;
+    void settle_messages(std::uint64_t mark) noexcept;
     void start_free() noexcept;
 
     // held_receives.cc; likewise

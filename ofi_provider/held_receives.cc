@@ -81,8 +81,9 @@ void Endpoint::on_news(void* arg, std::uint32_t, std::uint32_t) noexcept
 {
     auto& e = *static_cast<Endpoint*>(arg);
     const std::lock_guard guard{e.posted_lock_};
+    const std::uint64_t mark = linnet_space_mark(e.source_.context(), kMessageSpace);
     e.look_past();
-    e.settle_messages();
+    e.settle_messages(mark);
 }
 
 // A buffer stays where it is, and goes on when it has the message.

@@ -72,16 +72,17 @@ void Endpoint::use_multi(RecvOperation& op) noexcept
     op.next_multi = multis_;
     multis_ = &op;
     ++multi_count_;
-    static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_));   // that it takes several is to be known before its first
+    static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_, 0));   // that it takes several is to be known before its first
     static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
 }
 
-// What waits now waits for no receive: senders may know (FI_DELIVERY_COMPLETE). Not so while a held one takes a message; its end comes here again.
-void Endpoint::settle_messages() noexcept
+// What was looked at, behind the mark, and still waits does so for no receive: senders may know (FI_DELIVERY_COMPLETE). Not so while a held one takes a
+// message; its end comes here again.
+void Endpoint::settle_messages(std::uint64_t mark) noexcept
 {
     const RecvOperation* const first = first_from_any();
     if (first == nullptr || !first->busy) {
-        static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_));
+        static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_, mark));
     }
 }
 
@@ -137,9 +138,10 @@ void Endpoint::end_multi(RecvOperation& op) noexcept
 
 void Endpoint::start_held() noexcept
 {
+    const std::uint64_t mark = linnet_space_mark(source_.context(), kMessageSpace);
     start_free();
     look_past();
-    settle_messages();
+    settle_messages(mark);
 }
 
 // After a buffer is gone: those behind it, in order, that nothing is in the way of any more.

@@ -10,8 +10,10 @@ namespace linnet::ofi {
 // A message that nobody wants, out of matching already.
 void Endpoint::drop(linnet_message_t* message) noexcept
 {
-    if (RecvOperation* const op = new_receive(); op != nullptr) {   // else it stays until the context closes
+    if (RecvOperation* const op = new_receive(); op != nullptr) {
         drop(message, *op);
+    } else {   // it stays until the context closes
+        linnet_message_settle(source_.context(), message);
     }
 }
 

@@ -218,7 +218,7 @@ enum {
     LINNET_SEND_COPY = 1u << 1,    /* complete at once if it can be done by copying: the caller is about to wait for it */
     LINNET_SEND_ACKED = 1u << 2,   /* complete only when the peer's process has the message, matched or not; rendezvous: matched */
     LINNET_SEND_IMMEDIATE = 1u << 3,  /* the immediate means something; the receiver's result.flags tell */
-    LINNET_SEND_DELIVERED = 1u << 5,  /* complete only when it is in the buffer of its receive, or waits there and no receive is meant for it */
+    LINNET_SEND_DELIVERED = 1u << 5,  /* complete only when it is in its receive, or, if not rendezvous, waits and none is meant for it */
     LINNET_SEND_FENCE = 1u << 4       /* only when all else towards this peer is over, and its `done` has returned; till then LINNET_ERR_AGAIN */
 };
 

@@ -42,9 +42,14 @@ linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const linnet_recv
     return post_receive(ctx, *recv, true, request);
 }
 
-linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed) noexcept
+linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed, uint64_t mark) noexcept
 {
-    return entry(ctx, [&](core::Context& c) { return c.proto().settle(space, renewed); });
+    return entry(ctx, [&](core::Context& c) { return c.proto().settle(space, renewed, mark); });
+}
+
+uint64_t linnet_space_mark(linnet_context_t* ctx, uint32_t space) noexcept
+{
+    return ctx != nullptr && ctx->core->alive() ? ctx->core->proto().mark(space) : 0;
 }
 
 linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) noexcept

@@ -43,9 +43,11 @@ LINNET_API linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const 
 
 /* From now on `renewed` of the receives of this space are renewed ones: to be called before one is posted for the first time, and when one will be posted no
  * more. And, after each of them has been posted again: if none has a message now, no receive is meant for what waits in the space, and senders are told so.
- * In a watched space that holds only when this is called: so it is to be, after each linnet_news_fn.
+ * In a watched space only the host can tell, of what it has looked at: so this is to be called after each linnet_news_fn, with the mark that it took before it
+ * looked. When the watch ends, all of them are told.
  * @retval LINNET_OK  @retval LINNET_ERR_AGAIN  some have a message: to be called when they have been posted again */
-LINNET_API linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed) LINNET_NOEXCEPT;
+LINNET_API linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed, uint64_t mark) LINNET_NOEXCEPT;
+LINNET_API uint64_t linnet_space_mark(linnet_context_t* ctx, uint32_t space) LINNET_NOEXCEPT;
 
 /* None is meant for this claimed message: its sender is told so, once. */
 LINNET_API linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) LINNET_NOEXCEPT;

@@ -446,7 +446,9 @@ void Proto::arrive_cancel(Peer& peer, const wire::FinHeader& h) noexcept
         found = look();
         if (found != nullptr && found->space == space && !found->arriving) {
             IntrusiveList<Unexpected, NamedLink>::remove(*found);
-            answered(*space, *found);
+            if (static_cast<OwedLink&>(*found).linked()) {
+                IntrusiveList<Unexpected, OwedLink>::remove(*found);
+            }
             space->match.claim(*found);
             taken = true;
         }

@@ -16,52 +16,66 @@ bool Proto::may_be_meant(const Space& space) noexcept
     return space.renewed_posted < space.renewed_used || (w != nullptr && !w->ended.load(std::memory_order_acquire));
 }
 
-// Its sender is told, or has it back.
-void Proto::answered(Space&, Unexpected& u) noexcept
+// Its sender is told.
+void Proto::answered(Space& space, Unexpected& u) noexcept
 {
-    if (static_cast<OwedLink&>(u).linked()) {
-        IntrusiveList<Unexpected, OwedLink>::remove(u);
-    }
-    if (static_cast<NamedLink&>(u).linked()) {
-        SpinLockGuard guard{u.peer->named_lock};
-        IntrusiveList<Unexpected, NamedLink>::remove(u);
-    }
+    unlist(space, u);   // it could be taken back
     u.sync = false;
 }
 
-// Of one that waits here, and has just come to do so or is whole just now. True: its sender is to be told at once, by the caller when the lock is released.
+// Of one that waits here, and has just come to do so, or is whole just now (a claimed one, too). True: its sender is to be told at once, by the caller when the lock is released.
 bool Proto::owes(Space& space, Unexpected& u) noexcept
 {
     if (!u.delivery || !u.sync) {
         return false;
     }
-    if (!u.arriving && (u.settled || (!u.claimed && !may_be_meant(space)))) {
+    if (!u.arriving && (u.settled || !may_be_meant(space))) {
         answered(space, u);
         return true;
     }
     if (!u.claimed && !u.settled && !static_cast<OwedLink&>(u).linked()) {
+        u.owed_at = ++space.owed_last;
         space.owed.push_back(u);
     }
     return false;
 }
 
-Status Proto::settle(std::uint32_t space_id, std::uint32_t renewed) noexcept
+std::uint64_t Proto::mark(std::uint32_t space_id) noexcept
+{
+    Space* const space = spaces_.get(space_id);
+    if (space == nullptr) {
+        return 0;
+    }
+    SpinLockGuard guard{space->lock};
+    return space->owed_last;
+}
+
+Status Proto::settle(std::uint32_t space_id, std::uint32_t renewed, std::uint64_t mark) noexcept
 {
     Space* const space = spaces_.get(space_id);
     if (space == nullptr) {
         return Status::kNoMemory;
     }
+    {
+        SpinLockGuard guard{space->lock};
+        space->renewed_used = renewed;
+    }
+    return settle(*space, mark);
+}
+
+Status Proto::settle(Space& space, std::uint64_t mark) noexcept
+{
     for (;;) {
         Peer* peer = nullptr;
         std::uint32_t send_slot = 0;
         {
-            SpinLockGuard guard{space->lock};
-            space->renewed_used = renewed;
-            if (space->renewed_posted < renewed) {
+            SpinLockGuard guard{space.lock};
+            if (space.renewed_posted < space.renewed_used) {
                 return Status::kAgain;
             }
-            Unexpected* const u = space->owed.front();
-            if (u == nullptr) {
+            // The news of what came later is still to be heard where there is any; where there is none, the count of renewed receives told all.
+            Unexpected* const u = space.owed.front();
+            if (u == nullptr || (u->owed_at > mark && may_be_meant(space))) {
                 return Status::kOk;
             }
             if (u->arriving) {
@@ -71,7 +85,7 @@ Status Proto::settle(std::uint32_t space_id, std::uint32_t renewed) noexcept
             }
             peer = u->peer;
             send_slot = u->send_slot;
-            answered(*space, *u);
+            answered(space, *u);
         }
         tell_matched(*peer, send_slot);
     }

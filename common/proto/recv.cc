@@ -328,6 +328,7 @@ void Proto::unwatch(std::uint32_t space_id) noexcept
     SpaceWatch* const w = space != nullptr ? space->watch.load(std::memory_order_acquire) : nullptr;
     if (w != nullptr && !w->ended.exchange(true)) {
         engine_.work_closed();
+        static_cast<void>(settle(*space, 0));   // nobody hears of it any more
     }
 }
 

@@ -57,6 +57,7 @@ struct Space {
         }
         return r;
     }
+    std::uint64_t owed_last LINNET_GUARDED_BY(lock){0};   // Unexpected::owed_at
     IntrusiveList<Unexpected, OwedLink> owed LINNET_GUARDED_BY(lock);   // messages whose senders are to be told by Proto::settle(), or when they match
     ~Space() { delete watch.load(std::memory_order_relaxed); }
 };

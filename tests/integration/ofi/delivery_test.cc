@@ -165,6 +165,52 @@ TEST_P(LinnetDelivery, IsInTheReceiveBehindTheFullBuffer)
 
 INSTANTIATE_TEST_SUITE_P(Program, LinnetDelivery, ::testing::Bool(), [](const auto& p) { return p.param ? std::string{"calls"} : std::string{"computes"}; });
 
+// A receive was held behind a buffer for one source, so the space is watched; then nothing is posted any more. The program computes, and is told nothing.
+TEST(LinnetUnmeantDelivery, IsToldThoughTheReceiverComputes)
+{
+    constexpr std::size_t kBytes = 100;
+    Options o;
+    o.caps = FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV;
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            std::vector<char> in(10 * kBytes);
+            const iovec iov{in.data(), in.size()};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = n.peer;
+            m.context = &m;
+            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            n.post([&] { return fi_recv(n.ep, in.data(), kBytes, nullptr, FI_ADDR_UNSPEC, &in); });
+            for (void* const context : {static_cast<void*>(&in), static_cast<void*>(&m)}) {
+                EXPECT_EQ(fi_cancel(&n.ep->fid, context), 0);
+                EXPECT_EQ(n.next_error(n.rx).err, FI_ECANCELED);
+            }
+            other.meet();
+            EXPECT_EQ(other.hear(), "delivered");   // blocked in recv(2)
+            n.post([&] { return fi_recv(n.ep, in.data(), kBytes, nullptr, FI_ADDR_UNSPEC, nullptr); });
+            EXPECT_EQ(n.next(n.rx).len, kBytes);
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node n{o};
+            n.connect(other);
+            other.meet();
+            const std::vector<char> out(kBytes, 'x');
+            const iovec iov{const_cast<char*>(out.data()), kBytes};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = n.peer;
+            n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+            static_cast<void>(n.next(n.tx));
+            other.tell("delivered");
+            other.meet();
+        });
+}
+
 // As many completions as the queue was opened for wait in it, and nobody reads them.
 TEST(LinnetQueuedDelivery, OfAsManyAsTheQueueOfTheReceiverHolds)
 {

@@ -3,6 +3,8 @@
 // LINNET_SEND_DELIVERED: the sender is told that its message is in the buffer of its receive, or that none is meant for it, and never too early.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,7 +49,8 @@ struct Two {
         op.done = 0;
         return op.started = linnet_tag_recv_renewed(b.context(), &r, &op.request);
     }
-    linnet_status_t settle(std::uint32_t renewed) { return linnet_space_settle(b.context(), 1, renewed); }
+    // Having looked at all that is there.
+    linnet_status_t settle(std::uint32_t renewed) { return linnet_space_settle(b.context(), 1, renewed, linnet_space_mark(b.context(), 1)); }
 };
 
 // Copied into a packet, in place, in pieces.
@@ -261,6 +264,85 @@ TEST(DeliveredSend, WaitsForAHostThatMatchesByItself)
     Op last;
     ASSERT_EQ(t.deliver(last, 5, sent.forms[1]), LINNET_IN_PROGRESS);
     EXPECT_TRUE(t.until([&] { return last.complete(); })) << "nobody watches any more";
+}
+
+// Between the host's look and its word another message comes: its news is still to be heard.
+TEST(DeliveredSend, IsNotSettledByAHostThatLookedBeforeItCame)
+{
+    Two t;
+    const Sent sent;
+    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
+    std::uint64_t bits = 0;
+    for (const linnet_data_t& data : sent.forms) {
+        bits += 2;
+        Op first;
+        Op second;
+        linnet_result_t seen{};
+        ASSERT_EQ(t.deliver(first, bits, data), LINNET_IN_PROGRESS);
+        ASSERT_TRUE(t.waits_there(bits, seen));
+        const std::uint64_t mark = linnet_space_mark(t.b.context(), 1);
+        ASSERT_EQ(t.deliver(second, bits + 1, data), LINNET_IN_PROGRESS);
+        ASSERT_TRUE(t.waits_there(bits + 1, seen));
+        EXPECT_EQ(linnet_space_settle(t.b.context(), 1, 0, mark), LINNET_OK);
+        ASSERT_TRUE(t.until([&] { return first.complete(); }));
+        EXPECT_TRUE(t.stays_open(second));
+        EXPECT_EQ(t.settle(0), LINNET_OK);
+        ASSERT_TRUE(t.until([&] { return second.complete(); }));
+    }
+}
+
+TEST(DeliveredSend, IsToldWhenTheWatchEnds)
+{
+    Two t;
+    const Sent sent;
+    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
+    std::vector<Op> sends(sent.forms.size());
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+        ASSERT_EQ(t.deliver(sends[i], i, sent.forms[i]), LINNET_IN_PROGRESS);
+        linnet_result_t seen{};
+        ASSERT_TRUE(t.waits_there(i, seen));
+    }
+    EXPECT_TRUE(t.stays_open(sends[0]));
+    linnet_space_watch(t.b.context(), 1, nullptr, nullptr);
+    for (const Op& send : sends) {
+        EXPECT_TRUE(t.until([&] { return send.complete(); }));
+    }
+}
+
+// Claimed while its payload is on its way: it waits for a receive, as what is claimed later does.
+TEST(DeliveredSend, IsToldWhenItIsThereThoughItIsClaimed)
+{
+    constexpr int kRounds = 60;
+    Two t;
+    const auto out = pattern(kRoom);
+    const linnet_match_t what{t.to_a, 1, 7, 0};
+    for (int round = 0; round < kRounds; ++round) {
+        Op send;
+        ASSERT_EQ(t.deliver(send, 7, contiguous(out.data(), kRoom)), LINNET_IN_PROGRESS);
+        std::atomic<bool> stop{false};
+        std::thread reader{[&] {
+            while (!stop) {
+                linnet_progress(t.b.context(), 1, 0);
+            }
+        }};
+        linnet_message_t* message = nullptr;
+        linnet_result_t seen{};
+        const bool claimed = drive({&t.a}, [&] { return linnet_probe_claim(t.b.context(), &what, &message, &seen) == LINNET_OK; });
+        const bool told = drive({&t.a}, [&] { return send.complete(); });
+        stop = true;
+        reader.join();
+        ASSERT_TRUE(claimed);
+        EXPECT_TRUE(told) << "round " << round;
+        std::vector<unsigned char> in(kRoom);
+        Op op;
+        linnet_recv_t r{};
+        r.data = contiguous(in.data(), in.size());
+        r.done = Op::on_done;
+        r.done_arg = &op;
+        op.started = linnet_message_recv(t.b.context(), message, &r, &op.request);
+        ASSERT_TRUE(t.until([&] { return op.complete() && send.complete(); }));
+        EXPECT_EQ(in, out);
+    }
 }
 
 TEST(DeliveredSend, IsTakenBackWhileItsSenderIsOwedTheWord)
