@@ -428,8 +428,8 @@ int Endpoint::enable()
 }
 
 // FI_PROGRESS_AUTO, on the event thread: what begins when something else is complete, that behind a fence and the next message of a buffer that takes several,
-// begins without the application; and what waits for no receive is found out. All other completions wait for it as well as in a queue, and those of a peer's writes in bounded memory: so nothing is handed
-// out while they gather in the queues.
+// begins without the application; and what waits for no receive is found out. All other completions wait for it as well as in a queue, and those of a peer's
+// writes in bounded memory: so nothing is handed out while they gather in the queues.
 void Endpoint::on_attend(void* arg) noexcept
 {
     auto& e = *static_cast<Endpoint*>(arg);

@@ -23,7 +23,8 @@ void Proto::answered(Space& space, Unexpected& u) noexcept
     u.sync = false;
 }
 
-// Of one that waits here, and has just come to do so, or is whole just now (a claimed one, too). True: its sender is to be told at once, by the caller when the lock is released.
+// Of one that waits here, and has just come to do so, or is whole just now (a claimed one, too). True: its sender is to be told at once, by the caller when
+// the lock is released.
 bool Proto::owes(Space& space, Unexpected& u) noexcept
 {
     if (!u.delivery || !u.sync) {
