@@ -428,15 +428,15 @@ int Endpoint::enable()
 }
 
 // FI_PROGRESS_AUTO, on the event thread: what begins when something else is complete, that behind a fence and the next message of a buffer that takes several,
-// begins without the application; and what waits for no receive is found out. All other completions wait for it as well as in a queue, and those of a peer's
-// writes in bounded memory: so nothing is handed out while they gather in the queues.
+// begins without the application. All other completions wait for it as well as in a queue, and those of a peer's writes in bounded memory: so nothing is handed
+// out while they gather in the queues.
 void Endpoint::on_attend(void* arg) noexcept
 {
     auto& e = *static_cast<Endpoint*>(arg);
     bool waits = e.fence_.holds();
     if (!waits) {
         const std::lock_guard guard{e.posted_lock_};
-        waits = e.multis_ != nullptr || e.held_ != nullptr || e.watches_;
+        waits = e.multis_ != nullptr || e.held_ != nullptr;
     }
     const auto gathers = [](const Cq* cq) { return cq != nullptr && cq->gathers(); };
     if (waits && !gathers(e.tx_cq_) && !gathers(e.rx_cq_)) {

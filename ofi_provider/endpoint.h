@@ -198,7 +198,8 @@ private:
     void leave_multis(const RecvOperation& op) noexcept;
     bool tell_multi(RecvOperation& op, linnet_status_t status) noexcept;
     void start_held() noexcept;
-    void settle_messages(std::uint64_t mark) noexcept;
+    void reserve(RecvOperation& op) noexcept;
+    void unreserve(RecvOperation& op) noexcept;
     void start_free() noexcept;
 
     // held_receives.cc; likewise
@@ -250,6 +251,8 @@ private:
     Eq* eq_{nullptr};
     SharedTx* shared_tx_{nullptr};
     SharedRx* shared_rx_{nullptr};
+    std::array<linnet_reservation_t, 2> shared_reservations_{};   // its own: all that comes here is meant for its receives
+    bool shares_reserved_{false};
     bool enabled_{false};
     bool name_told_{false};   // so the application counts on it
     std::array<std::atomic<Counter*>, kCountSlots> counters_{};   // each is set once; that may be while the endpoint works
@@ -267,8 +270,7 @@ private:
     Lock posted_lock_;
     OperationStore<RecvOperation> receives_;   // these are guarded by it
     RecvOperation* posted_{nullptr};           // the oldest of a ring of posted receives
-    RecvOperation* multis_{nullptr};           // multi-receive buffers in use,
-    std::uint32_t multi_count_{0};             // and how many
+    RecvOperation* multis_{nullptr};           // multi-receive buffers in use
     RecvOperation* held_{nullptr};             // receives behind them: the oldest of a ring
     bool watches_{false};                      // messages for the held ones
     std::mutex claims_lock_;

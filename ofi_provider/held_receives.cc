@@ -81,9 +81,7 @@ void Endpoint::on_news(void* arg, std::uint32_t, std::uint32_t) noexcept
 {
     auto& e = *static_cast<Endpoint*>(arg);
     const std::lock_guard guard{e.posted_lock_};
-    const std::uint64_t mark = linnet_space_mark(e.source_.context(), kMessageSpace);
     e.look_past();
-    e.settle_messages(mark);
 }
 
 // A buffer stays where it is, and goes on when it has the message.
@@ -96,6 +94,7 @@ void Endpoint::take(RecvOperation& op, linnet_message_t* message) noexcept
     if (!op.multi) {
         unlink(held_, op);
         link(posted_, op);
+        unreserve(op);
     }
     linnet_recv_t r{};
     r.data = op.data(op.multi ? Bytes{&rest, 1} : Bytes{iov.data(), pieces});
@@ -121,6 +120,7 @@ void Endpoint::passed(RecvOperation& op, linnet_status_t status) noexcept
     op.busy = false;
     if (tell_multi(op, status)) {
         unlink(held_, op);
+        unreserve(op);
         receives_.release(op);
     }
 }

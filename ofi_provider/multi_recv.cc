@@ -6,7 +6,7 @@
 // stays away (Endpoint::on_attend). Messages that arrive in between wait as unexpected ones, in order. What was posted behind a buffer, and could take the
 // same messages, waits here until the buffer is released: receives match in the order of posting; held_receives.cc has the messages that no buffer before it
 // takes. All under posted_lock_.
-// A sender that asks for FI_DELIVERY_COMPLETE hears of a message that waits in between when it is in the buffer: settle_messages().
+// What they would take, and what is held here, is reserved: a sender that asks for FI_DELIVERY_COMPLETE hears of such a message when it is in the buffer.
 // What waits is linked through itself: nothing here can fail for want of memory.
 #include <algorithm>
 
@@ -45,8 +45,23 @@ void Endpoint::hold(RecvOperation& op, const Bytes& bytes) noexcept
 {
     std::copy_n(bytes.iov, bytes.count, op.iov.begin());
     op.request.result.length = bytes.count;   // until it starts, nobody else uses the request
+    reserve(op);
     link(held_, op);
     look_past();
+}
+
+void Endpoint::reserve(RecvOperation& op) noexcept
+{
+    const linnet_match_t match{op.peer, kMessageSpace, op.tag, op.ignore};
+    op.reserved = op.reserved || linnet_reserve(source_.context(), &match, &op.reservation) == LINNET_OK;   // else, without memory, senders are told too early
+}
+
+void Endpoint::unreserve(RecvOperation& op) noexcept
+{
+    if (op.reserved) {
+        op.reserved = false;
+        linnet_unreserve(source_.context(), &op.reservation);
+    }
 }
 
 void Endpoint::leave_multis(const RecvOperation& op) noexcept
@@ -57,7 +72,6 @@ void Endpoint::leave_multis(const RecvOperation& op) noexcept
     }
     if (*at != nullptr) {
         *at = op.next_multi;
-        --multi_count_;
     }
 }
 
@@ -71,19 +85,8 @@ void Endpoint::use_multi(RecvOperation& op) noexcept
 {
     op.next_multi = multis_;
     multis_ = &op;
-    ++multi_count_;
-    static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_, 0));   // that it takes several is to be known before its first
+    reserve(op);
     static_cast<void>(run_multi(op, LINNET_IN_PROGRESS));
-}
-
-// What was looked at, behind the mark, and still waits does so for no receive: senders may know (FI_DELIVERY_COMPLETE). Not so while a held one takes a
-// message; its end comes here again.
-void Endpoint::settle_messages(std::uint64_t mark) noexcept
-{
-    const RecvOperation* const first = first_from_any();
-    if (first == nullptr || !first->busy) {
-        static_cast<void>(linnet_space_settle(source_.context(), kMessageSpace, multi_count_, mark));
-    }
 }
 
 // Its message is whole, or has failed. True: the buffer is released, but for being forgotten.
@@ -112,6 +115,7 @@ linnet_status_t Endpoint::run_multi(RecvOperation& op, linnet_status_t status) n
     for (;;) {
         if (!first && tell_multi(op, status)) {
             leave_multis(op);
+            unreserve(op);
             receives_.release(op);
             return status;
         }
@@ -138,10 +142,8 @@ void Endpoint::end_multi(RecvOperation& op) noexcept
 
 void Endpoint::start_held() noexcept
 {
-    const std::uint64_t mark = linnet_space_mark(source_.context(), kMessageSpace);
     start_free();
     look_past();
-    settle_messages(mark);
 }
 
 // After a buffer is gone: those behind it, in order, that nothing is in the way of any more.
@@ -162,6 +164,7 @@ void Endpoint::start_free() noexcept
         } else {
             const std::array<iovec, kIovMax> iov = op.iov;
             const linnet_status_t status = start(op, Bytes{iov.data(), static_cast<std::size_t>(op.request.result.length)});
+            unreserve(op);
             if (status != LINNET_IN_PROGRESS) {
                 op.request.result.status = status;
                 end_receive(op);

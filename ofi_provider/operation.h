@@ -17,6 +17,7 @@
 #include <new>
 #include <vector>
 
+#include "capi/linnet_watch.h"
 #include "info.h"
 #include "lock.h"
 #include "provider.h"
@@ -126,6 +127,7 @@ struct RecvOperation : Operation {
     bool discards;             // FI_DISCARD: nothing is wanted but the end of the message
     bool multi;                // FI_MULTI_RECV
     bool canceled;             // and it takes a message, its last one
+    bool reserved;             // what it would match is, under `reservation`
     bool busy;                 // a multi-receive buffer of a shared receive context, or one that is held, takes a message
     bool queued;               // these four of a shared receive context: it waits for one
     bool wants_completion;     // FI_COMPLETION
@@ -133,6 +135,7 @@ struct RecvOperation : Operation {
     std::size_t pieces;        // of iov
     std::size_t used;          // of a multi-receive buffer
     std::size_t least;         // when less is left the buffer is released
+    linnet_reservation_t reservation;
 };
 
 // A ring of receives under the lock of whoever has it: `ring` is the oldest, null: none.

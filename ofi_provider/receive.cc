@@ -62,6 +62,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
         op->multi = multi;
         op->canceled = false;
         op->busy = false;
+        op->reserved = false;
         op->used = 0;
         op->least = least_multi_recv_.load(std::memory_order_relaxed);
         status = post(*op, call.bytes);
@@ -111,8 +112,7 @@ linnet_status_t Endpoint::start(RecvOperation& op, const Bytes& bytes) noexcept
     r.done = on_received;
     r.done_arg = &op;
     link(posted_, op);
-    const auto receive = op.multi ? linnet_tag_recv_renewed : linnet_tag_recv;
-    const linnet_status_t status = receive(source_.context(), &r, &op.request);
+    const linnet_status_t status = linnet_tag_recv(source_.context(), &r, &op.request);
     if (status != LINNET_IN_PROGRESS) {
         unlink(posted_, op);
     }
@@ -228,6 +228,7 @@ ssize_t Endpoint::cancel(void* context) noexcept
             }
         }
         if (found != nullptr) {
+            unreserve(*found);
             start_held();
         }
     }

@@ -151,26 +151,13 @@ inline Result<proto::Peer*> peer_of(core::Context& c, linnet_peer_t id) noexcept
     return p;
 }
 
-// linnet_tag_recv() and its like.
-inline linnet_status_t post_receive(linnet_context_t* ctx, const linnet_recv_t& recv, bool renewed, linnet_request_t* request) noexcept
+// A peer, or any.
+inline Result<MatchSpec> match_of(core::Context& c, const linnet_match_t& m) noexcept
 {
-    const auto post = [&](core::Context& c) {
-        proto::Peer* from = nullptr;
-        if (recv.peer != LINNET_PEER_ANY) {
-            from = c.peer(PeerId{recv.peer});
-            if (from == nullptr) {
-                return Status::kInvalid;
-            }
-        }
-        if (!aligned(request)) {
-            return Status::kInvalid;
-        }
-        auto& r = make_request<proto::RecvRequest>(request, recv.data, recv.done, recv.done_arg);
-        r.renewed = renewed;
-        return settle(r, c.proto().recv(from, recv.space, recv.match_bits, recv.ignore, r));
-    };
-    constexpr std::uint64_t kShort = proto::kShortMax;   // takes less than a microsecond
-    return recv.data.length <= kShort && recv.data.unpack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, recv.data.length, post);
+    if (m.peer != LINNET_PEER_ANY && c.peer(PeerId{m.peer}) == nullptr) {
+        return Status::kInvalid;
+    }
+    return MatchSpec{PeerId{m.peer}, m.match_bits, m.ignore};
 }
 
 }   // namespace linnet::capi

@@ -37,6 +37,9 @@ static_assert(sizeof(proto::RecvRequest) <= LINNET_REQUEST_OPAQUE_BYTES && align
 static_assert(offsetof(linnet_request, opaque) % LINNET_REQUEST_ALIGN == 0);
 static_assert(sizeof(linnet_name_t) == sizeof(wire::EndpointName));
 
+// Sending or receiving up to this takes less than a microsecond.
+constexpr std::uint64_t kShort = proto::kShortMax;
+
 proto::SendArgs send_args(const linnet_send_t& send) noexcept
 {
     proto::SendArgs args;
@@ -71,15 +74,6 @@ bool send_short(linnet_context_t* ctx, const linnet_send_t& send) noexcept
     }
     c.passed_by();
     return true;
-}
-
-// A peer, or any.
-Result<MatchSpec> match_of(core::Context& c, const linnet_match_t& m) noexcept
-{
-    if (m.peer != LINNET_PEER_ANY && c.peer(PeerId{m.peer}) == nullptr) {
-        return Status::kInvalid;
-    }
-    return MatchSpec{PeerId{m.peer}, m.match_bits, m.ignore};
 }
 
 bool settings_there(const linnet_open_options_t& o) noexcept
@@ -288,7 +282,21 @@ linnet_status_t linnet_tag_send(linnet_context_t* ctx, const linnet_send_t* send
 
 linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
 {
-    return post_receive(ctx, *recv, false, request);
+    const auto post = [&](core::Context& c) {
+        proto::Peer* from = nullptr;
+        if (recv->peer != LINNET_PEER_ANY) {
+            from = c.peer(PeerId{recv->peer});
+            if (from == nullptr) {
+                return Status::kInvalid;
+            }
+        }
+        if (!aligned(request)) {
+            return Status::kInvalid;
+        }
+        auto& r = make_request<proto::RecvRequest>(request, recv->data, recv->done, recv->done_arg);
+        return settle(r, c.proto().recv(from, recv->space, recv->match_bits, recv->ignore, r));
+    };
+    return recv->data.length <= kShort && recv->data.unpack == nullptr ? short_post_entry(ctx, post) : post_entry(ctx, recv->data.length, post);
 }
 
 linnet_status_t linnet_cancel(linnet_context_t* ctx, linnet_request_t* request) noexcept

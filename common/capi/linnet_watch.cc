@@ -10,6 +10,8 @@
 using namespace linnet;
 using namespace linnet::capi;
 
+static_assert(sizeof(proto::Reservation) <= sizeof(linnet_reservation_t) && alignof(proto::Reservation) <= LINNET_REQUEST_ALIGN);
+static_assert(std::is_trivially_destructible_v<proto::Reservation>);
 static_assert(LINNET_NEWS_MESSAGES == proto::SpaceNews::kMessages && LINNET_NEWS_PEER == proto::SpaceNews::kPeer);
 
 extern "C" {
@@ -37,19 +39,26 @@ linnet_status_t linnet_space_watch(linnet_context_t* ctx, uint32_t space, linnet
     });
 }
 
-linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) noexcept
+linnet_status_t linnet_reserve(linnet_context_t* ctx, const linnet_match_t* match, linnet_reservation_t* reservation) noexcept
 {
-    return post_receive(ctx, *recv, true, request);
+    return entry(ctx, [&](core::Context& c) {
+        if (any_null(match, reservation)) {
+            return Status::kInvalid;
+        }
+        const auto spec = match_of(c, *match);
+        return spec ? c.proto().reserve(match->space, *spec, *new (reservation->opaque) proto::Reservation) : spec.status();
+    });
 }
 
-linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed, uint64_t mark) noexcept
+linnet_status_t linnet_unreserve(linnet_context_t* ctx, linnet_reservation_t* reservation) noexcept
 {
-    return entry(ctx, [&](core::Context& c) { return c.proto().settle(space, renewed, mark); });
-}
-
-uint64_t linnet_space_mark(linnet_context_t* ctx, uint32_t space) noexcept
-{
-    return ctx != nullptr && ctx->core->alive() ? ctx->core->proto().mark(space) : 0;
+    return entry(ctx, [&](core::Context& c) {
+        if (reservation == nullptr) {
+            return Status::kInvalid;
+        }
+        c.proto().unreserve(*std::launder(reinterpret_cast<proto::Reservation*>(reservation->opaque)));
+        return Status::kOk;
+    });
 }
 
 linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) noexcept

@@ -2,10 +2,10 @@
 /* Copyright (c) 2026 the Linnet authors */
 /* linnet_watch.h: the part of linnet.h for hosts that match messages by themselves, for instance those of several contexts. */
 /*
- * What it is     Such a host posts no receives in a space. It is told that messages wait there, claims them with linnet_probe_claim(), and receives
- *                each with linnet_message_recv() where its own rules say. Or it posts one in the place of another, as often as that has ended. In both
- *                cases it knows better than the core whether a receive is meant for what waits there. And, for hosts whose programs count on progress
- *                without calls: what is complete is handed out while the program stays away.
+ * What it is     Such a host posts no receives in a space. It is told that messages wait there, claims them with linnet_probe_claim(), and receives each with
+ *                linnet_message_recv() where its own rules say. Or it posts one receive in the place of another when that has ended. In both cases it
+ *                knows better than the core whether a receive is meant for what waits there, and says so. And, for hosts whose programs count on
+ *                progress without calls: what is complete is handed out while the program stays away.
  * Who owns it    A watch belongs to its context, and goes with it.
  * Threads        Any.
  * Blocking       Nothing.
@@ -38,16 +38,23 @@ LINNET_API linnet_status_t linnet_message_peer(linnet_context_t* ctx, const linn
 
 /* ---- senders that want to know when their message is delivered: LINNET_SEND_DELIVERED ---- */
 
-/* As linnet_tag_recv(), of a receive behind which the host posts the next one when it has ended: a renewed one. What comes in between is meant for that. */
-LINNET_API linnet_status_t linnet_tag_recv_renewed(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
+/* What a receive of the host would match that is not posted: because it is one of the host's own, or will be posted in the place, or behind, of another.
+ * Storage that the host lends from linnet_reserve() to linnet_unreserve(), or till its context is closed. */
+typedef struct linnet_reservation {
+    unsigned char opaque[64];
+}
+#if defined(__GNUC__)
+__attribute__((aligned(LINNET_REQUEST_ALIGN)))
+#endif
+linnet_reservation_t;
 
-/* From now on `renewed` of the receives of this space are renewed ones: to be called before one is posted for the first time, and when one will be posted no
- * more. And, after each of them has been posted again: if none has a message now, no receive is meant for what waits in the space, and senders are told so.
- * In a watched space only the host can tell, of what it has looked at: so this is to be called after each linnet_news_fn, with the mark that it took before it
- * looked. When the watch ends, all of them are told.
- * @retval LINNET_OK  @retval LINNET_ERR_AGAIN  some have a message: to be called when they have been posted again */
-LINNET_API linnet_status_t linnet_space_settle(linnet_context_t* ctx, uint32_t space, uint32_t renewed, uint64_t mark) LINNET_NOEXCEPT;
-LINNET_API uint64_t linnet_space_mark(linnet_context_t* ctx, uint32_t space) LINNET_NOEXCEPT;
+/* From now on messages that wait, and that `match` accepts, are meant for that receive: their senders are told when it has them. To be called before the
+ * receive is posted for the first time; while it is posted, too, nothing is wrong with it.
+ * @retval LINNET_ERR_NO_MEMORY */
+LINNET_API linnet_status_t linnet_reserve(linnet_context_t* ctx, const linnet_match_t* match, linnet_reservation_t* reservation) LINNET_NOEXCEPT;
+
+/* Not any more, after the last posting: what waits and is accepted by no other reservation is meant for none, and senders are told so. */
+LINNET_API linnet_status_t linnet_unreserve(linnet_context_t* ctx, linnet_reservation_t* reservation) LINNET_NOEXCEPT;
 
 /* None is meant for this claimed message: its sender is told so, once. */
 LINNET_API linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) LINNET_NOEXCEPT;

@@ -97,11 +97,12 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
     bool owes_now = false;
     {
         SpinLockGuard guard{space->lock};
-        RecvRequest* const r = space->arrive(peer.id, a.rts.tag.match_bits.get());
-        if (r != nullptr) {
-            r->peer = &peer;
-            fill_result(r->result, peer, a, length);
-            return r;
+        PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
+        if (p != nullptr) {
+            auto& r = static_cast<RecvRequest&>(*p);
+            r.peer = &peer;
+            fill_result(r.result, peer, a, length);
+            return &r;
         }
         u = queue_unexpected(peer, *space, a, here);
         owes_now = u != nullptr && owes(*space, *u);

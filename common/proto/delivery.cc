@@ -2,25 +2,23 @@
 // Copyright (c) 2026 the Linnet authors
 // Proto: senders that want to know when their message has been delivered (SendArgs::delivered), and messages that wait here.
 //
-// Such a sender is told that its message is in the buffer of its receive; or, that nobody may wait for ever, that it waits for a receive that the host has
-// not thought of. Between the two is a message that is meant for a receive which the host has, but which is not posted at this moment: one that the host posts
-// again as often as it ends, or one of its own that it matches by itself (linnet_watch.h). Its sender is owed the word until the host has settled that.
+// Such a sender is told that its message is in the buffer of its receive; or, that nobody may wait for ever, that it waits and no receive is meant for it.
+// Between the two is a message for a receive which the host has, but which is not posted: one that it posts again as often as it ends, one behind that, or
+// one of its own that it matches by itself. The host has reserved what it would match (linnet_watch.h), and the sender is owed the word until the message
+// is received, or no reservation matches it any more.
+#include <array>
+
 #include "proto/proto.h"
 
 namespace linnet::proto {
 
-// What waits in the space: only the host knows.
-bool Proto::may_be_meant(const Space& space) noexcept
+bool Proto::is_reserved(Space& space, const Unexpected& u) noexcept
 {
-    const SpaceWatch* const w = space.watch.load(std::memory_order_acquire);
-    return space.renewed_posted < space.renewed_used || (w != nullptr && !w->ended.load(std::memory_order_acquire));
-}
-
-// Its sender is told.
-void Proto::answered(Space& space, Unexpected& u) noexcept
-{
-    unlist(space, u);   // it could be taken back
-    u.sync = false;
+    Reservation* r = space.reserved.front();
+    while (r != nullptr && !r->spec.accepts(u.source, u.bits)) {
+        r = space.reserved.next(*r);
+    }
+    return r != nullptr;
 }
 
 // Of one that waits here, and has just come to do so, or is whole just now (a claimed one, too). True: its sender is to be told at once, by the caller when
@@ -30,66 +28,66 @@ bool Proto::owes(Space& space, Unexpected& u) noexcept
     if (!u.delivery || !u.sync) {
         return false;
     }
-    if (!u.arriving && (u.settled || !may_be_meant(space))) {
+    if (!u.arriving && (u.settled || !is_reserved(space, u))) {
         answered(space, u);
         return true;
     }
-    if (!u.claimed && !u.settled && !static_cast<OwedLink&>(u).linked()) {
-        u.owed_at = ++space.owed_last;
+    if (!u.claimed && !static_cast<OwedLink&>(u).linked()) {
         space.owed.push_back(u);
     }
     return false;
 }
 
-std::uint64_t Proto::mark(std::uint32_t space_id) noexcept
+// Its sender is told.
+void Proto::answered(Space& space, Unexpected& u) noexcept
 {
-    Space* const space = spaces_.get(space_id);
-    if (space == nullptr) {
-        return 0;
-    }
-    SpinLockGuard guard{space->lock};
-    return space->owed_last;
+    unlist(space, u);   // it could be taken back
+    u.sync = false;
 }
 
-Status Proto::settle(std::uint32_t space_id, std::uint32_t renewed, std::uint64_t mark) noexcept
+Status Proto::reserve(std::uint32_t space_id, const MatchSpec& spec, Reservation& r) noexcept
 {
     Space* const space = spaces_.get(space_id);
     if (space == nullptr) {
         return Status::kNoMemory;
     }
-    {
-        SpinLockGuard guard{space->lock};
-        space->renewed_used = renewed;
-    }
-    return settle(*space, mark);
+    r.space = space;
+    r.spec = spec;
+    SpinLockGuard guard{space->lock};
+    space->reserved.push_back(r);
+    return Status::kOk;
 }
 
-Status Proto::settle(Space& space, std::uint64_t mark) noexcept
+void Proto::unreserve(Reservation& r) noexcept
 {
-    for (;;) {
-        Peer* peer = nullptr;
-        std::uint32_t send_slot = 0;
+    Space& space = *r.space;
+    {
+        SpinLockGuard guard{space.lock};
+        IntrusiveList<Reservation>::remove(r);
+    }
+    struct Word {
+        Peer* peer;
+        std::uint32_t send_slot;
+    };
+    std::array<Word, 32> due;   // at a time
+    std::size_t count = 0;
+    do {
+        count = 0;
         {
             SpinLockGuard guard{space.lock};
-            if (space.renewed_posted < space.renewed_used) {
-                return Status::kAgain;
+            Unexpected* next = nullptr;
+            for (Unexpected* u = space.owed.front(); u != nullptr && count < due.size(); u = next) {
+                next = space.owed.next(*u);
+                if (!u->arriving && !is_reserved(space, *u)) {   // else it is looked at again when it is whole
+                    due[count++] = {u->peer, u->send_slot};
+                    answered(space, *u);
+                }
             }
-            // The news of what came later is still to be heard where there is any; where there is none, the count of renewed receives told all.
-            Unexpected* const u = space.owed.front();
-            if (u == nullptr || (u->owed_at > mark && may_be_meant(space))) {
-                return Status::kOk;
-            }
-            if (u->arriving) {
-                u->settled = true;   // unless a receive comes for it meanwhile
-                IntrusiveList<Unexpected, OwedLink>::remove(*u);
-                continue;
-            }
-            peer = u->peer;
-            send_slot = u->send_slot;
-            answered(space, *u);
         }
-        tell_matched(*peer, send_slot);
-    }
+        for (std::size_t i = 0; i < count; ++i) {
+            tell_matched(*due[i].peer, due[i].send_slot);
+        }
+    } while (count == due.size());
 }
 
 void Proto::settle(Unexpected& u) noexcept

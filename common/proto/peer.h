@@ -44,8 +44,7 @@ struct Unexpected final : UnexpectedMessage, NamedLink, OwedLink {
     bool rendezvous{false};
     bool sync{false};                 // its sender waits to be told
     bool delivery{false};             // also that no receive is meant for it
-    bool settled{false};              // which is so, while it arrives
-    std::uint64_t owed_at{0};         // its place among those that were ever owed that word in its space
+    bool settled{false};              // which the host said while it arrived
     bool has_immediate{false};
     bool arriving{false};             // its payload is still being read
     RecvRequest* claimant{nullptr};   // matched while arriving; gets it at the end

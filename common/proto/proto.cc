@@ -374,10 +374,6 @@ void Proto::forget_posted(Peer& peer, Status why) noexcept
         }
         while (PostedReceive* p = list.pop()) {
             auto& r = static_cast<RecvRequest&>(*p);
-            if (r.renewed) {
-                SpinLockGuard guard{space.lock};
-                --space.renewed_posted;
-            }
             r.result.peer = peer.id;
             r.result.peer_added = peer.added.load(std::memory_order_relaxed);
             complete(r, why);

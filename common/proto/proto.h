@@ -75,12 +75,11 @@ public:
     // `fn` runs among the completions when there is SpaceNews, until unwatch(). Once for a space; kInvalid: it was watched before.
     Status watch(std::uint32_t space, SpaceWatch::Fn fn, void* arg) noexcept;
     void unwatch(std::uint32_t space) noexcept;
-    // Of the receives of this space with RecvRequest::renewed, so many are in use by the host. If so many wait for a message, then nothing that waits here is
-    // meant for a receive: the senders that want to know (SendArgs::delivered) are told; kOk. Else kAgain. In a watched space only of what came before the
-    // host looked, that is, before the mark(). Not with a lock held that a send may want.
-    Status settle(std::uint32_t space, std::uint32_t renewed, std::uint64_t mark) noexcept;
-    [[nodiscard]] std::uint64_t mark(std::uint32_t space) noexcept;
-    // The same of one that the host has claimed.
+    // Messages that `spec` accepts and that wait in the space are meant for a receive that is not posted, until unreserve(): then senders that want to know
+    // (SendArgs::delivered) are told of those that no other reservation accepts. `r` is lent. Not with a lock held that a send may want.
+    Status reserve(std::uint32_t space, const MatchSpec& spec, Reservation& r) noexcept;
+    void unreserve(Reservation& r) noexcept;
+    // No receive is meant for this one, which the host has claimed.
     void settle(Unexpected& message) noexcept;
     // kInProgress; kNoResource: too many are open, or no credit for the immediate: come again; kAgain: the fence; else the peer is lost. Refused by the peer:
     // they end with kKey, kBounds or kNotAllowed.
@@ -236,9 +235,8 @@ private:
     void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
     void tell_matched(Peer& peer, std::uint32_t send_slot) noexcept;
     // delivery.cc
-    [[nodiscard]] static bool may_be_meant(const Space& space) noexcept LINNET_REQUIRES(space.lock);
+    [[nodiscard]] static bool is_reserved(Space& space, const Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     static void answered(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
-    Status settle(Space& space, std::uint64_t mark) noexcept;
     [[nodiscard]] static bool owes(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     RecvRequest* match_arrival(Peer& peer, const Arrival& a, const std::byte* here, Unexpected*& u) noexcept;
     void arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept;

@@ -71,7 +71,6 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
                 static_cast<void>(removed);
                 return from->down_reason();
             }
-            space->renewed_posted += r.renewed ? 1 : 0;
             engine_.work_opened();
             return Status::kInProgress;
         }
@@ -259,7 +258,6 @@ Status Proto::cancel(Request& request) noexcept
         if (!r.space->match.cancel(r)) {
             return Status::kNotFound;
         }
-        r.space->renewed_posted -= r.renewed ? 1 : 0;
     }
     engine_.work_closed();
     shared_counters_.add_shared(Counter::kCanceled);
@@ -328,7 +326,6 @@ void Proto::unwatch(std::uint32_t space_id) noexcept
     SpaceWatch* const w = space != nullptr ? space->watch.load(std::memory_order_acquire) : nullptr;
     if (w != nullptr && !w->ended.exchange(true)) {
         engine_.work_closed();
-        static_cast<void>(settle(*space, 0));   // nobody hears of it any more
     }
 }
 

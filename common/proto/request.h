@@ -49,7 +49,6 @@ struct Request : Completion {
     explicit Request(Kind k) noexcept : Completion{Completion::Kind::kRequest}, kind{k} {}
 
     Kind kind;
-    bool renewed{false};        // a receive that the host posts again when it has a message: Space::renewed_posted
     ResultRecord result;
     void* storage{nullptr};     // what the host knows the request by
     DoneFn done{nullptr};             // its last touch: ends the request's life

@@ -77,12 +77,12 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
     if (space == nullptr) [[unlikely]] {
         return;
     }
-    RecvRequest* p = nullptr;
+    PostedReceive* p = nullptr;
     bool queued = false;
     bool owes_now = false;
     {
         SpinLockGuard guard{space->lock};
-        p = space->arrive(peer.id, a.rts.tag.match_bits.get());
+        p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
         if (p == nullptr) [[unlikely]] {
             Unexpected* const u = queue_unexpected(peer, *space, a, payload);
             queued = u != nullptr;
@@ -99,7 +99,7 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
         }
         return;
     }
-    RecvRequest& r = *p;
+    auto& r = static_cast<RecvRequest&>(*p);
     fill_result(r.result, peer, a, a.payload_bytes);
     const std::span<const std::byte> here{payload, std::min<std::size_t>(a.payload_bytes, r.data.length)};
     if (r.data.contiguous()) [[likely]] {

@@ -16,6 +16,13 @@
 
 namespace linnet::proto {
 
+// What is meant for a receive that is not posted: one of the host's, which the core does not know. In storage that the host lends; under its space's lock.
+struct Space;
+struct Reservation final : ListLink {
+    MatchSpec spec;
+    Space* space{nullptr};
+};
+
 // A message that waits for its receive is in up to two lists besides.
 struct Unexpected;
 using NamedLink = ListLinkOf<0>;   // of its peer, which may cancel it
@@ -44,21 +51,8 @@ struct Space {
     SpinLock lock;
     MatchSpace match LINNET_GUARDED_BY(lock);
     std::atomic<SpaceWatch*> watch{nullptr};   // set once, and never taken away
-    // Receives that the host renews as often as they have a message: those that wait for one, and all. Between the two there are messages that are meant for
-    // them, and come before they are posted again.
-    std::uint32_t renewed_posted LINNET_GUARDED_BY(lock){0};
-    std::uint32_t renewed_used LINNET_GUARDED_BY(lock){0};
-    // MatchSpace::arrive().
-    [[nodiscard]] RecvRequest* arrive(PeerId source, std::uint64_t bits) noexcept LINNET_REQUIRES(lock)
-    {
-        auto* const r = static_cast<RecvRequest*>(match.arrive(source, bits));
-        if (r != nullptr && r->renewed) [[unlikely]] {
-            --renewed_posted;
-        }
-        return r;
-    }
-    std::uint64_t owed_last LINNET_GUARDED_BY(lock){0};   // Unexpected::owed_at
-    IntrusiveList<Unexpected, OwedLink> owed LINNET_GUARDED_BY(lock);   // messages whose senders are to be told by Proto::settle(), or when they match
+    IntrusiveList<Reservation> reserved LINNET_GUARDED_BY(lock);
+    IntrusiveList<Unexpected, OwedLink> owed LINNET_GUARDED_BY(lock);   // messages that are meant for these, whose senders want to know when they are there
     ~Space() { delete watch.load(std::memory_order_relaxed); }
 };
 

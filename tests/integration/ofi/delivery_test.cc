@@ -211,6 +211,70 @@ TEST(LinnetUnmeantDelivery, IsToldThoughTheReceiverComputes)
         });
 }
 
+// The buffers of a receiver that computes are never all posted while their messages are long and follow one another; that does not concern another's message,
+// for which there is no receive.
+TEST(LinnetUnmeantDelivery, IsToldThoughBuffersForOthersAreBusy)
+{
+    constexpr std::size_t kBytes = 2u << 20;
+    constexpr unsigned kMost = 150;
+    constexpr unsigned kOpen = 4;
+    Options o;
+    o.caps = FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV;
+    two_processes(
+        [&](Friend& other) {
+            Node n{o};
+            other.tell(n.name());
+            const fi_addr_t streams = n.insert(other.hear());
+            n.insert(other.hear());
+            std::vector<char> in(kMost * kBytes);
+            const iovec iov{in.data(), in.size()};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = streams;
+            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            other.meet();
+            EXPECT_EQ(other.hear(), "over");   // blocked in recv(2)
+            other.meet();
+        },
+        [&](Friend& other) {
+            Node streams{o};
+            Node another{o};
+            const std::string name = other.hear();
+            other.tell(streams.name());
+            other.tell(another.name());
+            streams.peer = streams.insert(name);
+            another.peer = another.insert(name);
+            other.meet();
+            const auto out = pattern(kBytes, 1);
+            const iovec short_one{const_cast<char*>(out.data()), 100};
+            fi_msg m{};
+            m.msg_iov = &short_one;
+            m.iov_count = 1;
+            m.addr = another.peer;
+            bool told = false;
+            unsigned sent = 0;
+            unsigned ended = 0;
+            fi_cq_tagged_entry e{};
+            for (; ended < kMost && !told; ++ended) {
+                for (; sent < kMost && sent - ended < kOpen; ++sent) {
+                    streams.post([&] { return fi_send(streams.ep, out.data(), kBytes, nullptr, streams.peer, nullptr); });
+                }
+                if (ended == kOpen) {
+                    another.post([&] { return fi_sendmsg(another.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+                }
+                static_cast<void>(streams.next(streams.tx));
+                told = ended >= kOpen && fi_cq_read(another.tx, &e, 1) == 1;
+            }
+            EXPECT_TRUE(told) << "not until " << ended << " messages of others had come";
+            for (; ended < sent; ++ended) {
+                static_cast<void>(streams.next(streams.tx));
+            }
+            other.tell("over");
+            other.meet();
+        });
+}
+
 // As many completions as the queue was opened for wait in it, and nobody reads them.
 TEST(LinnetQueuedDelivery, OfAsManyAsTheQueueOfTheReceiverHolds)
 {

@@ -37,20 +37,13 @@ struct Two {
         return !drive({&a, &b}, [&] { return send.complete(); }, 50ms);
     }
     linnet_status_t deliver(Op& send, std::uint64_t bits, const linnet_data_t& data) { return a.send(send, to_b, bits, data, LINNET_SEND_DELIVERED); }
-    linnet_status_t renew(Op& op, std::uint64_t bits, const linnet_data_t& data)
+    // Messages with these bits, from `from`, are meant for a receive of b that is not posted.
+    void reserve(linnet_reservation_t& r, std::uint64_t bits, linnet_peer_t from = LINNET_PEER_ANY, std::uint64_t ignore = 0)
     {
-        linnet_recv_t r{};
-        r.peer = LINNET_PEER_ANY;
-        r.space = 1;
-        r.match_bits = bits;
-        r.data = data;
-        r.done = Op::on_done;
-        r.done_arg = &op;
-        op.done = 0;
-        return op.started = linnet_tag_recv_renewed(b.context(), &r, &op.request);
+        const linnet_match_t match{from, 1, bits, ignore};
+        EXPECT_EQ(linnet_reserve(b.context(), &match, &r), LINNET_OK);
     }
-    // Having looked at all that is there.
-    linnet_status_t settle(std::uint32_t renewed) { return linnet_space_settle(b.context(), 1, renewed, linnet_space_mark(b.context(), 1)); }
+    void unreserve(linnet_reservation_t& r) { EXPECT_EQ(linnet_unreserve(b.context(), &r), LINNET_OK); }
 };
 
 // Copied into a packet, in place, in pieces.
@@ -115,28 +108,26 @@ TEST(DeliveredSend, WaitsForNoReceiveThatNobodyHasPosted)
     }
 }
 
-TEST(DeliveredSend, WaitsForTheReceiveThatIsRenewed)
+TEST(DeliveredSend, WaitsForTheReceiveThatIsPostedAgain)
 {
     Two t;
     const Sent sent;
     const linnet_data_t before = contiguous(sent.bytes.data(), 8);
     for (const linnet_data_t& data : sent.forms) {
         std::vector<unsigned char> in(kRoom);
+        linnet_reservation_t reservation;
         Op recv;
         Op first;
         Op second;
-        EXPECT_EQ(t.settle(1), LINNET_ERR_AGAIN);
-        ASSERT_EQ(t.renew(recv, 7, contiguous(in.data(), in.size())), LINNET_IN_PROGRESS);
-        EXPECT_EQ(t.settle(1), LINNET_OK);
+        t.reserve(reservation, 7);
+        ASSERT_EQ(t.b.recv(recv, t.to_a, 7, contiguous(in.data(), in.size())), LINNET_IN_PROGRESS);
         ASSERT_EQ(t.deliver(first, 7, before), LINNET_IN_PROGRESS);
         ASSERT_EQ(t.deliver(second, 7, data), LINNET_IN_PROGRESS);
         linnet_result_t seen{};
         ASSERT_TRUE(t.until([&] { return recv.complete() && first.complete(); }));
         ASSERT_TRUE(t.waits_there(7, seen));
         EXPECT_TRUE(t.stays_open(second));
-        EXPECT_EQ(t.settle(1), LINNET_ERR_AGAIN);
-        EXPECT_TRUE(t.stays_open(second)) << "nothing has been posted";
-        ASSERT_EQ(t.renew(recv, 7, contiguous(in.data(), in.size())), LINNET_OK);
+        ASSERT_EQ(t.b.recv(recv, t.to_a, 7, contiguous(in.data(), in.size())), LINNET_OK);
         ASSERT_TRUE(t.until([&] { return second.complete(); }));
         in.resize(data.length);
         EXPECT_EQ(in, sent.content(data));
@@ -145,7 +136,7 @@ TEST(DeliveredSend, WaitsForTheReceiveThatIsRenewed)
         ASSERT_EQ(t.deliver(third, 7, data), LINNET_IN_PROGRESS);
         ASSERT_TRUE(t.waits_there(7, seen));
         EXPECT_TRUE(t.stays_open(third));
-        EXPECT_EQ(t.settle(0), LINNET_OK);
+        t.unreserve(reservation);
         ASSERT_TRUE(t.until([&] { return third.complete(); }));
         in.resize(kRoom);
         ASSERT_EQ(t.b.recv(recv, t.to_a, 7, contiguous(in.data(), in.size())), LINNET_OK);
@@ -155,61 +146,57 @@ TEST(DeliveredSend, WaitsForTheReceiveThatIsRenewed)
     }
 }
 
-// One receive is renewed, and waits: what it does not take is meant for nobody. Canceled it is renewed no more.
-TEST(DeliveredSend, WaitsForNoRenewedReceiveThatIsPosted)
-{
-    Two t;
-    const Sent sent;
-    std::vector<unsigned char> in(kRoom);
-    Op recv;
-    static_cast<void>(t.settle(1));
-    ASSERT_EQ(t.renew(recv, 7, contiguous(in.data(), in.size())), LINNET_IN_PROGRESS);
-    for (const linnet_data_t& data : sent.forms) {
-        Op send;
-        ASSERT_EQ(t.deliver(send, 8, data), LINNET_IN_PROGRESS);
-        ASSERT_TRUE(t.until([&] { return send.complete(); }));
-    }
-    ASSERT_EQ(linnet_cancel(t.b.context(), &recv.request), LINNET_OK);
-    Op send;
-    ASSERT_EQ(t.deliver(send, 7, sent.forms[1]), LINNET_IN_PROGRESS);
-    EXPECT_TRUE(t.stays_open(send));
-    EXPECT_EQ(t.settle(0), LINNET_OK);
-    EXPECT_TRUE(t.until([&] { return send.complete(); }));
-}
-
-TEST(DeliveredSend, OfARenewedReceiveWhosePeerIsLostIsSettledBeforeTheNextOne)
+// By source and bits; and as long as any reservation is left that accepts it.
+TEST(DeliveredSend, WaitsForNoReceiveThatItIsNotMeantFor)
 {
     Two t;
     Endpoint c;
     const linnet_peer_t from_c = t.b.add(c);
-    t.b.expect_complaints();
     const Sent sent;
-    Op recv;
-    linnet_recv_t r{};
-    r.peer = from_c;
-    r.space = 1;
-    r.done = Op::on_done;
-    r.done_arg = &recv;
-    static_cast<void>(t.settle(1));
-    ASSERT_EQ(recv.started = linnet_tag_recv_renewed(t.b.context(), &r, &recv.request), LINNET_IN_PROGRESS);
-    ASSERT_EQ(linnet_peer_declare_dead(t.b.context(), from_c), LINNET_OK);
-    ASSERT_TRUE(t.until([&] { return recv.complete(); }));
-    EXPECT_EQ(recv.status(), LINNET_ERR_PEER_DOWN);
-    EXPECT_EQ(t.settle(0), LINNET_OK);
-    Op send;
-    ASSERT_EQ(t.deliver(send, 7, sent.forms[1]), LINNET_IN_PROGRESS);
-    EXPECT_TRUE(t.until([&] { return send.complete(); }));
+    std::array<linnet_reservation_t, 4> reservations;
+    t.reserve(reservations[0], 7);
+    t.reserve(reservations[1], 0, from_c, ~std::uint64_t{0});
+    std::uint64_t bits = 100;
+    for (const linnet_data_t& data : sent.forms) {
+        Op send;
+        ASSERT_EQ(t.deliver(send, ++bits, data), LINNET_IN_PROGRESS);
+        ASSERT_TRUE(t.until([&] { return send.complete(); }));
+    }
+    t.reserve(reservations[2], 7, t.to_a);
+    t.reserve(reservations[3], 0, LINNET_PEER_ANY, ~std::uint64_t{0});
+    std::array<Op, 100> sends;   // more than are told at a time
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+        ASSERT_EQ(t.deliver(sends[i], i % 2 == 0 ? 7 : 8, sent.forms[1]), LINNET_IN_PROGRESS);
+    }
+    const auto done = [&](std::size_t first) {
+        int n = 0;
+        for (std::size_t i = first; i < sends.size(); i += 2) {
+            n += sends[i].done;
+        }
+        return n;
+    };
+    linnet_result_t seen{};
+    ASSERT_TRUE(t.waits_there(8, seen));
+    EXPECT_TRUE(t.stays_open(sends[99]));
+    t.unreserve(reservations[3]);
+    ASSERT_TRUE(t.until([&] { return done(1) == 50; }));
+    t.unreserve(reservations[1]);
+    t.unreserve(reservations[0]);
+    EXPECT_TRUE(t.stays_open(sends[0]));
+    EXPECT_EQ(done(0), 0);
+    t.unreserve(reservations[2]);
+    EXPECT_TRUE(t.until([&] { return done(0) == 50; }));
 }
 
-// A host that matches by itself: only that it has settled the space, or this message, ends the send; or that it takes it, closes the space, or leaves.
+// A host that matches by itself: that it receives this message ends the send, or says that it is meant for no receive; or that it closes the space.
 TEST(DeliveredSend, WaitsForAHostThatMatchesByItself)
 {
     Two t;
     const Sent sent;
-    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
+    linnet_reservation_t all;
+    t.reserve(all, 0, LINNET_PEER_ANY, ~std::uint64_t{0});
     for (const linnet_data_t& data : sent.forms) {
         Op settled;
-        Op settled_alone;
         Op received;
         Op closed;
         std::vector<unsigned char> in(kRoom);
@@ -233,18 +220,12 @@ TEST(DeliveredSend, WaitsForAHostThatMatchesByItself)
             ASSERT_EQ(linnet_message_recv(t.b.context(), message, &r, &op.request), LINNET_OK);
             EXPECT_TRUE(std::equal(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(data.length), sent.content(data).begin()));
         };
-        sends(settled, 1);
-        EXPECT_EQ(t.settle(0), LINNET_OK);
-        ASSERT_TRUE(t.until([&] { return settled.complete(); }));
-        receives(claims(1));
-
-        sends(settled_alone, 2);
+        sends(settled, 2);
         linnet_message_t* const message = claims(2);
-        EXPECT_EQ(t.settle(0), LINNET_OK);
-        EXPECT_TRUE(t.stays_open(settled_alone)) << "claimed, it is in the space no more";
+        EXPECT_TRUE(t.stays_open(settled));
         EXPECT_EQ(linnet_message_settle(t.b.context(), message), LINNET_OK);
         EXPECT_EQ(linnet_message_settle(t.b.context(), message), LINNET_OK);
-        ASSERT_TRUE(t.until([&] { return settled_alone.complete(); }));
+        ASSERT_TRUE(t.until([&] { return settled.complete(); }));
         receives(message);
 
         sends(received, 3);
@@ -254,59 +235,14 @@ TEST(DeliveredSend, WaitsForAHostThatMatchesByItself)
         sends(closed, 4);
         EXPECT_EQ(linnet_space_close(t.b.context(), 1), LINNET_OK);
         ASSERT_TRUE(t.until([&] { return closed.complete(); }));
-        for (const Op* op : {&settled, &settled_alone, &received, &closed}) {
+        for (const Op* op : {&settled, &received, &closed}) {
             EXPECT_EQ(op->done, 1);
             EXPECT_EQ(op->status(), LINNET_OK);
         }
     }
     EXPECT_EQ(linnet_message_settle(t.b.context(), nullptr), LINNET_ERR_INVALID);
-    linnet_space_watch(t.b.context(), 1, nullptr, nullptr);
-    Op last;
-    ASSERT_EQ(t.deliver(last, 5, sent.forms[1]), LINNET_IN_PROGRESS);
-    EXPECT_TRUE(t.until([&] { return last.complete(); })) << "nobody watches any more";
-}
-
-// Between the host's look and its word another message comes: its news is still to be heard.
-TEST(DeliveredSend, IsNotSettledByAHostThatLookedBeforeItCame)
-{
-    Two t;
-    const Sent sent;
-    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
-    std::uint64_t bits = 0;
-    for (const linnet_data_t& data : sent.forms) {
-        bits += 2;
-        Op first;
-        Op second;
-        linnet_result_t seen{};
-        ASSERT_EQ(t.deliver(first, bits, data), LINNET_IN_PROGRESS);
-        ASSERT_TRUE(t.waits_there(bits, seen));
-        const std::uint64_t mark = linnet_space_mark(t.b.context(), 1);
-        ASSERT_EQ(t.deliver(second, bits + 1, data), LINNET_IN_PROGRESS);
-        ASSERT_TRUE(t.waits_there(bits + 1, seen));
-        EXPECT_EQ(linnet_space_settle(t.b.context(), 1, 0, mark), LINNET_OK);
-        ASSERT_TRUE(t.until([&] { return first.complete(); }));
-        EXPECT_TRUE(t.stays_open(second));
-        EXPECT_EQ(t.settle(0), LINNET_OK);
-        ASSERT_TRUE(t.until([&] { return second.complete(); }));
-    }
-}
-
-TEST(DeliveredSend, IsToldWhenTheWatchEnds)
-{
-    Two t;
-    const Sent sent;
-    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
-    std::vector<Op> sends(sent.forms.size());
-    for (std::size_t i = 0; i < sends.size(); ++i) {
-        ASSERT_EQ(t.deliver(sends[i], i, sent.forms[i]), LINNET_IN_PROGRESS);
-        linnet_result_t seen{};
-        ASSERT_TRUE(t.waits_there(i, seen));
-    }
-    EXPECT_TRUE(t.stays_open(sends[0]));
-    linnet_space_watch(t.b.context(), 1, nullptr, nullptr);
-    for (const Op& send : sends) {
-        EXPECT_TRUE(t.until([&] { return send.complete(); }));
-    }
+    EXPECT_EQ(linnet_reserve(t.b.context(), nullptr, &all), LINNET_ERR_INVALID);
+    EXPECT_EQ(linnet_unreserve(t.b.context(), nullptr), LINNET_ERR_INVALID);
 }
 
 // Claimed while its payload is on its way: it waits for a receive, as what is claimed later does.
@@ -349,7 +285,8 @@ TEST(DeliveredSend, IsTakenBackWhileItsSenderIsOwedTheWord)
 {
     Two t;
     const Sent sent;
-    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
+    linnet_reservation_t all;
+    t.reserve(all, 0, LINNET_PEER_ANY, ~std::uint64_t{0});
     for (const linnet_data_t& data : sent.forms) {
         Op send;
         ASSERT_EQ(t.deliver(send, 7, data), LINNET_IN_PROGRESS);
@@ -358,10 +295,10 @@ TEST(DeliveredSend, IsTakenBackWhileItsSenderIsOwedTheWord)
         ASSERT_EQ(linnet_cancel(t.a.context(), &send.request), LINNET_IN_PROGRESS);
         ASSERT_TRUE(t.until([&] { return send.complete(); }));
         EXPECT_EQ(send.status(), LINNET_ERR_CANCELED);
-        EXPECT_EQ(t.settle(0), LINNET_OK);
         const linnet_match_t what{t.to_a, 1, 7, 0};
         EXPECT_EQ(linnet_probe(t.b.context(), &what, &seen), LINNET_ERR_NOT_FOUND);
     }
+    t.unreserve(all);
 }
 
 TEST(DeliveredSend, EndsWithItsPeer)
@@ -370,7 +307,8 @@ TEST(DeliveredSend, EndsWithItsPeer)
     const Sent sent;
     t.a.expect_complaints();
     t.b.expect_complaints();
-    ASSERT_EQ(linnet_space_watch(t.b.context(), 1, [](void*, std::uint32_t, std::uint32_t) noexcept {}, nullptr), LINNET_OK);
+    linnet_reservation_t all;
+    t.reserve(all, 0, LINNET_PEER_ANY, ~std::uint64_t{0});
     std::vector<Op> sends(sent.forms.size());
     for (std::size_t i = 0; i < sends.size(); ++i) {
         ASSERT_EQ(t.deliver(sends[i], i, sent.forms[i]), LINNET_IN_PROGRESS);
