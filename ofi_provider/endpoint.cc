@@ -505,6 +505,14 @@ int Endpoint::open_context()
     if (s != LINNET_OK) {
         return -fi_errno_of(s);
     }
+    const auto reserved = [&](std::uint32_t space) {
+        const linnet_match_t all{LINNET_PEER_ANY, space, 0, ~std::uint64_t{0}};
+        return linnet_reserve(context, &all, &shared_reservations_[space == kTaggedSpace ? 0 : 1]) == LINNET_OK;
+    };
+    if (shares_rx_ && !(reserved(kTaggedSpace) && reserved(kMessageSpace))) {
+        linnet_context_close(context);
+        return -FI_ENOMEM;
+    }
     source_.open(context, fence_);
     return FI_SUCCESS;
 }

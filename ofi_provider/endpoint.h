@@ -251,8 +251,7 @@ private:
     Eq* eq_{nullptr};
     SharedTx* shared_tx_{nullptr};
     SharedRx* shared_rx_{nullptr};
-    std::array<linnet_reservation_t, 2> shared_reservations_{};   // its own: all that comes here is meant for its receives
-    bool shares_reserved_{false};
+    std::array<linnet_reservation_t, 2> shared_reservations_{};   // as long as there is a context: all that comes is meant for the shared receives
     bool enabled_{false};
     bool name_told_{false};   // so the application counts on it
     std::array<std::atomic<Counter*>, kCountSlots> counters_{};   // each is set once; that may be while the endpoint works

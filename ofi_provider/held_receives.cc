@@ -94,13 +94,15 @@ void Endpoint::take(RecvOperation& op, linnet_message_t* message) noexcept
     if (!op.multi) {
         unlink(held_, op);
         link(posted_, op);
-        unreserve(op);
     }
     linnet_recv_t r{};
     r.data = op.data(op.multi ? Bytes{&rest, 1} : Bytes{iov.data(), pieces});
     r.done = on_received;
     r.done_arg = &op;
     const linnet_status_t status = linnet_message_recv(source_.context(), message, &r, &op.request);
+    if (!op.multi) {
+        unreserve(op);   // when it has the message: that may arrive still
+    }
     if (status == LINNET_IN_PROGRESS) {
         return;
     }

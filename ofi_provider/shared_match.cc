@@ -257,12 +257,6 @@ void SharedRx::detach(Endpoint& e) noexcept
     for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {
         linnet_space_watch(e.source_.context(), space, nullptr, nullptr);
     }
-    for (linnet_reservation_t& r : e.shared_reservations_) {
-        if (e.shares_reserved_) {
-            linnet_unreserve(e.source_.context(), &r);
-        }
-    }
-    e.shares_reserved_ = false;
     endpoints_.erase(std::remove(endpoints_.begin(), endpoints_.end(), &e), endpoints_.end());
     av_ = endpoints_.empty() ? nullptr : av_;
     for (Queue& q : queues_) {

@@ -124,11 +124,6 @@ int SharedRx::attach(Endpoint& e, const Av& av)
     }
     endpoints_.push_back(&e);
     av_ = &av;
-    e.shares_reserved_ = true;
-    for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {
-        const linnet_match_t any{LINNET_PEER_ANY, space, 0, ~std::uint64_t{0}};
-        linnet_reserve(e.source().context(), &any, &e.shared_reservations_[space == kTaggedSpace ? 0 : 1]);
-    }
     for (const std::uint32_t space : {kTaggedSpace, kMessageSpace}) {
         if (const linnet_status_t s = linnet_space_watch(e.source().context(), space, on_news, &e); s != LINNET_OK) {
             return -fi_errno_of(s);   // the caller detaches it

@@ -52,7 +52,7 @@ linnet_status_t linnet_reserve(linnet_context_t* ctx, const linnet_match_t* matc
 
 linnet_status_t linnet_unreserve(linnet_context_t* ctx, linnet_reservation_t* reservation) noexcept
 {
-    return entry(ctx, [&](core::Context& c) {
+    return short_post_entry(ctx, [&](core::Context& c) {   // it may send
         if (reservation == nullptr) {
             return Status::kInvalid;
         }
@@ -63,7 +63,7 @@ linnet_status_t linnet_unreserve(linnet_context_t* ctx, linnet_reservation_t* re
 
 linnet_status_t linnet_message_settle(linnet_context_t* ctx, linnet_message_t* message) noexcept
 {
-    return entry(ctx, [&](core::Context& c) {
+    return short_post_entry(ctx, [&](core::Context& c) {
         if (message == nullptr) {
             return Status::kInvalid;
         }

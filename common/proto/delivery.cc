@@ -58,12 +58,24 @@ Status Proto::reserve(std::uint32_t space_id, const MatchSpec& spec, Reservation
     return Status::kOk;
 }
 
+// All that one accepts the other does, too.
+bool Proto::covers(const MatchSpec& other, const MatchSpec& one) noexcept
+{
+    return (other.source == kAnySource || other.source == one.source) && (one.ignore & ~other.ignore) == 0 && ((one.bits ^ other.bits) & ~other.ignore) == 0;
+}
+
 void Proto::unreserve(Reservation& r) noexcept
 {
     Space& space = *r.space;
+    const MatchSpec spec = r.spec;
     {
         SpinLockGuard guard{space.lock};
         IntrusiveList<Reservation>::remove(r);
+        // Of a row of equal buffers or receives another one is left mostly: then nothing is to be looked for.
+        Reservation* const first = space.reserved.front();
+        if (space.owed.empty() || (first != nullptr && covers(first->spec, spec))) {
+            return;
+        }
     }
     struct Word {
         Peer* peer;
@@ -78,7 +90,8 @@ void Proto::unreserve(Reservation& r) noexcept
             Unexpected* next = nullptr;
             for (Unexpected* u = space.owed.front(); u != nullptr && count < due.size(); u = next) {
                 next = space.owed.next(*u);
-                if (!u->arriving && !is_reserved(space, *u)) {   // else it is looked at again when it is whole
+                // What still arrives is looked at again when it is whole.
+                if (spec.accepts(u->source, u->bits) && !u->arriving && !is_reserved(space, *u)) {
                     due[count++] = {u->peer, u->send_slot};
                     answered(space, *u);
                 }

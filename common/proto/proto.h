@@ -235,6 +235,7 @@ private:
     void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
     void tell_matched(Peer& peer, std::uint32_t send_slot) noexcept;
     // delivery.cc
+    [[nodiscard]] static bool covers(const MatchSpec& other, const MatchSpec& one) noexcept;
     [[nodiscard]] static bool is_reserved(Space& space, const Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     static void answered(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
     [[nodiscard]] static bool owes(Space& space, Unexpected& u) noexcept LINNET_REQUIRES(space.lock);
