@@ -222,11 +222,11 @@ TEST(LinnetUnmeantDelivery, IsToldThoughBuffersForOthersAreBusy)
     o.caps = FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV;
     two_processes(
         [&](Friend& other) {
+            std::vector<char> in(kMost * kBytes);   // until the node is closed
             Node n{o};
             other.tell(n.name());
             const fi_addr_t streams = n.insert(other.hear());
             n.insert(other.hear());
-            std::vector<char> in(kMost * kBytes);
             const iovec iov{in.data(), in.size()};
             fi_msg m{};
             m.msg_iov = &iov;
@@ -334,6 +334,7 @@ TEST(LinnetSharedDelivery, IsToldWhenItsProgramHasLooked)
             m.msg_iov = &iov;
             m.iov_count = 1;
             m.addr = FI_ADDR_UNSPEC;
+            m.context = &in;
             std::size_t least = kBytes;
             ASSERT_EQ(fi_setopt(&h.srx->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
             h.post([&] { return fi_recvmsg(h.srx, &m, FI_MULTI_RECV); });
@@ -353,6 +354,7 @@ TEST(LinnetSharedDelivery, IsToldWhenItsProgramHasLooked)
             h.post([&] { return fi_trecv(h.srx, tagged.data(), kBytes, nullptr, FI_ADDR_UNSPEC, 5, 0, nullptr); });
             EXPECT_EQ(h.next(0).told.len, kBytes);
             EXPECT_EQ(tagged, pattern(kBytes, 2));
+            EXPECT_EQ(fi_cancel(&h.srx->fid, &in), 0);
         },
         [](Peers& p, Friend& f) {
             const Node& n = p.node[0];
