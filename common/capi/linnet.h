@@ -218,8 +218,8 @@ enum {
     LINNET_SEND_COPY = 1u << 1,    /* complete at once if it can be done by copying: the caller is about to wait for it */
     LINNET_SEND_ACKED = 1u << 2,   /* complete only when the peer's process has the message, matched or not; rendezvous: matched */
     LINNET_SEND_IMMEDIATE = 1u << 3,  /* the immediate means something; the receiver's result.flags tell */
-    LINNET_SEND_DELIVERED = 1u << 5,  /* complete only when it is in its receive, or, if not rendezvous, waits and none is meant for it */
-    LINNET_SEND_FENCE = 1u << 4       /* only when all else towards this peer is over, and its `done` has returned; till then LINNET_ERR_AGAIN */
+    LINNET_SEND_FENCE = 1u << 4,      /* only when all else towards this peer is over, and its `done` has returned; till then LINNET_ERR_AGAIN */
+    LINNET_SEND_DELIVERED = 1u << 5   /* complete only when it is in its receive, or, if not rendezvous, waits and none is meant for it */
 };
 
 typedef struct linnet_send {
@@ -259,7 +259,7 @@ typedef struct linnet_recv {
  * other negative: nothing is posted; but for LINNET_ERR_INVALID and CLOSED, a message that it had matched is gone, for its sender as if received */
 LINNET_API linnet_status_t linnet_tag_recv(linnet_context_t* ctx, const linnet_recv_t* recv, linnet_request_t* request) LINNET_NOEXCEPT;
 
-/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked.
+/* Cancel, until the storage is used again. A receive: the verdict is immediate. A send: the peer is asked, and it ends canceled or as it would have.
  * @retval LINNET_OK             the receive is canceled; `done` will not run
  * @retval LINNET_IN_PROGRESS    a send; `done` will run
  * @retval LINNET_ERR_NOT_FOUND  too late: it completes as it would have */

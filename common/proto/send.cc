@@ -85,10 +85,7 @@ Status Proto::send_eager(Peer& peer, const SendArgs& args, SendRequest& r) noexc
         flags |= args.delivered ? wire::flag::kSync | wire::flag::kDelivered : wire::flag::kSync;
     }
     const wire::PacketHead head = packet_head(wire::PacketKind::kEager, sizeof tag + length, flags);
-    if (args.acked && !args.sync) {
-        return send_eager_acked(peer, args, r, head, tag);
-    }
-    if (length > kCopyFirst && args.delivered) {
+    if ((args.acked && !args.sync) || (args.delivered && length > kCopyFirst)) {
         return send_eager_acked(peer, args, r, head, tag);
     }
     if (length > kCopyFirst && r.data.contiguous() && !args.sync) {

@@ -55,6 +55,28 @@ private:
     char* memory_{nullptr};
 };
 
+void deliver(const Node& n, fi_addr_t to, const char* data, std::size_t bytes, void* context)
+{
+    const iovec iov{const_cast<char*>(data), bytes};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = to;
+    m.context = context;
+    n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+}
+
+void receive(const Node& n, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t flags, void* context)
+{
+    const iovec iov{buffer, bytes};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = from;
+    m.context = context;
+    n.post([&] { return fi_recvmsg(n.ep, &m, flags); });
+}
+
 char filling(unsigned message) { return static_cast<char>(1 + message % 120); }
 
 // A window of messages; each is looked for when it is delivered.
@@ -74,13 +96,7 @@ void send_and_look(Node& n, const SeenByBoth& memory)
     };
     for (unsigned i = 0; i < kMessages; ++i) {
         out[i].assign(bytes_of(i), filling(i));
-        const iovec iov{out[i].data(), out[i].size()};
-        fi_msg m{};
-        m.msg_iov = &iov;
-        m.iov_count = 1;
-        m.addr = n.peer;
-        m.context = &out[i];
-        n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+        deliver(n, n.peer, out[i].data(), out[i].size(), &out[i]);
         if (++open == kWindow) {
             look();
         }
@@ -93,12 +109,7 @@ void send_and_look(Node& n, const SeenByBoth& memory)
 
 void receive(const Node& n, const SeenByBoth& memory, unsigned first, unsigned behind, std::uint64_t flags)
 {
-    const iovec iov{memory.at(place_of(first)), place_of(behind) - place_of(first)};
-    fi_msg m{};
-    m.msg_iov = &iov;
-    m.iov_count = 1;
-    m.addr = FI_ADDR_UNSPEC;
-    n.post([&] { return fi_recvmsg(n.ep, &m, flags); });
+    receive(n, memory.at(place_of(first)), place_of(behind) - place_of(first), FI_ADDR_UNSPEC, flags, nullptr);
 }
 
 // The receiver posts what there is room for, as `post` says, and then takes nothing from its queue until all has been delivered.
@@ -176,15 +187,9 @@ TEST(LinnetUnmeantDelivery, IsToldThoughTheReceiverComputes)
             Node n{o};
             n.connect(other);
             std::vector<char> in(10 * kBytes);
-            const iovec iov{in.data(), in.size()};
-            fi_msg m{};
-            m.msg_iov = &iov;
-            m.iov_count = 1;
-            m.addr = n.peer;
-            m.context = &m;
-            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
-            n.post([&] { return fi_recv(n.ep, in.data(), kBytes, nullptr, FI_ADDR_UNSPEC, &in); });
-            for (void* const context : {static_cast<void*>(&in), static_cast<void*>(&m)}) {
+            receive(n, in.data(), in.size(), n.peer, FI_MULTI_RECV, &n);
+            receive(n, in.data(), kBytes, FI_ADDR_UNSPEC, 0, &in);
+            for (void* const context : {static_cast<void*>(&in), static_cast<void*>(&n)}) {
                 EXPECT_EQ(fi_cancel(&n.ep->fid, context), 0);
                 EXPECT_EQ(n.next_error(n.rx).err, FI_ECANCELED);
             }
@@ -199,12 +204,7 @@ TEST(LinnetUnmeantDelivery, IsToldThoughTheReceiverComputes)
             n.connect(other);
             other.meet();
             const std::vector<char> out(kBytes, 'x');
-            const iovec iov{const_cast<char*>(out.data()), kBytes};
-            fi_msg m{};
-            m.msg_iov = &iov;
-            m.iov_count = 1;
-            m.addr = n.peer;
-            n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+            deliver(n, n.peer, out.data(), kBytes, nullptr);
             static_cast<void>(n.next(n.tx));
             other.tell("delivered");
             other.meet();
@@ -227,12 +227,7 @@ TEST(LinnetUnmeantDelivery, IsToldThoughBuffersForOthersAreBusy)
             other.tell(n.name());
             const fi_addr_t streams = n.insert(other.hear());
             n.insert(other.hear());
-            const iovec iov{in.data(), in.size()};
-            fi_msg m{};
-            m.msg_iov = &iov;
-            m.iov_count = 1;
-            m.addr = streams;
-            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            receive(n, in.data(), in.size(), streams, FI_MULTI_RECV, nullptr);
             other.meet();
             EXPECT_EQ(other.hear(), "over");   // blocked in recv(2)
             other.meet();
@@ -247,11 +242,6 @@ TEST(LinnetUnmeantDelivery, IsToldThoughBuffersForOthersAreBusy)
             another.peer = another.insert(name);
             other.meet();
             const auto out = pattern(kBytes, 1);
-            const iovec short_one{const_cast<char*>(out.data()), 100};
-            fi_msg m{};
-            m.msg_iov = &short_one;
-            m.iov_count = 1;
-            m.addr = another.peer;
             bool told = false;
             unsigned sent = 0;
             unsigned ended = 0;
@@ -261,7 +251,7 @@ TEST(LinnetUnmeantDelivery, IsToldThoughBuffersForOthersAreBusy)
                     streams.post([&] { return fi_send(streams.ep, out.data(), kBytes, nullptr, streams.peer, nullptr); });
                 }
                 if (ended == kOpen) {
-                    another.post([&] { return fi_sendmsg(another.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+                    deliver(another, another.peer, out.data(), 100, nullptr);
                 }
                 static_cast<void>(streams.next(streams.tx));
                 told = ended >= kOpen && fi_cq_read(another.tx, &e, 1) == 1;
@@ -290,12 +280,7 @@ TEST(LinnetQueuedDelivery, OfAsManyAsTheQueueOfTheReceiverHolds)
             std::vector<char> in(kEntries * kBytes);
             std::size_t least = kBytes;
             ASSERT_EQ(fi_setopt(&n.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
-            const iovec iov{in.data(), in.size()};
-            fi_msg m{};
-            m.msg_iov = &iov;
-            m.iov_count = 1;
-            m.addr = FI_ADDR_UNSPEC;
-            n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV); });
+            receive(n, in.data(), in.size(), FI_ADDR_UNSPEC, FI_MULTI_RECV, nullptr);
             other.meet();
             EXPECT_EQ(other.hear(), "delivered");   // blocked in recv(2)
             for (unsigned i = 0; i < kEntries; ++i) {
@@ -308,13 +293,8 @@ TEST(LinnetQueuedDelivery, OfAsManyAsTheQueueOfTheReceiverHolds)
             n.connect(other);
             other.meet();
             const std::vector<char> out(kBytes, 'x');
-            const iovec iov{const_cast<char*>(out.data()), kBytes};
-            fi_msg m{};
-            m.msg_iov = &iov;
-            m.iov_count = 1;
-            m.addr = n.peer;
             for (unsigned i = 0; i < kEntries; ++i) {
-                n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+                deliver(n, n.peer, out.data(), kBytes, nullptr);
                 static_cast<void>(n.next(n.tx));
             }
             other.tell("delivered");
@@ -359,18 +339,17 @@ TEST(LinnetSharedDelivery, IsToldWhenItsProgramHasLooked)
         [](Peers& p, Friend& f) {
             const Node& n = p.node[0];
             const auto sends = [&](const std::vector<char>& out, bool tagged) {
+                if (!tagged) {
+                    deliver(n, p.hub[0], out.data(), kBytes, nullptr);
+                    return;
+                }
                 const iovec iov{const_cast<char*>(out.data()), kBytes};
-                fi_msg m{};
-                m.msg_iov = &iov;
-                m.iov_count = 1;
-                m.addr = p.hub[0];
                 fi_msg_tagged t{};
                 t.msg_iov = &iov;
                 t.iov_count = 1;
                 t.addr = p.hub[0];
                 t.tag = 5;
-                constexpr std::uint64_t kFlags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
-                n.post([&] { return tagged ? fi_tsendmsg(n.ep, &t, kFlags) : fi_sendmsg(n.ep, &m, kFlags); });
+                n.post([&] { return fi_tsendmsg(n.ep, &t, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
             };
             const auto first = pattern(kBytes, 1);
             const auto second = pattern(kBytes, 2);
