@@ -94,7 +94,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
     if (rendezvous) {
         counters_.add(Counter::kRndvReceived);
     }
-    bool owes_now = false;
+    Queued queued;
     {
         SpinLockGuard guard{space->lock};
         PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
@@ -104,22 +104,27 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
             fill_result(r.result, peer, a, length);
             return &r;
         }
-        u = queue_unexpected(peer, *space, a, here);
-        owes_now = u != nullptr && owes(*space, *u);
+        queued = queue_unexpected(peer, *space, a, here);
     }
-    if (owes_now) {
-        tell_matched(peer, a.rts.tag.send_slot.get());
-    }
-    tell_watcher(*space, SpaceNews::kMessages);
+    tell_queued(peer, *space, a, queued);
+    u = queued.u;
     return nullptr;
 }
 
-Unexpected* Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept
+void Proto::tell_queued(Peer& peer, Space& space, const Arrival& a, Queued queued) noexcept
+{
+    if (queued.owes) {
+        tell_matched(peer, a.rts.tag.send_slot.get());
+    }
+    tell_watcher(space, SpaceNews::kMessages);
+}
+
+Proto::Queued Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept
 {
     counters_.add(Counter::kUnexpected, 1);
     Unexpected* const u = make_unexpected(peer, a.head, a.rts, a.payload_bytes);
     if (u == nullptr) {
-        return nullptr;
+        return {};
     }
     u->space = &space;
     u->arriving = here == nullptr;
@@ -131,7 +136,7 @@ Unexpected* Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, 
         SpinLockGuard named{peer.named_lock};
         peer.named.push_back(*u);
     }
-    return u;
+    return {u, owes(space, *u)};
 }
 
 void Proto::arrive_tagged(Peer& peer, const Arrival& a, std::span<const std::byte> payload) noexcept

@@ -230,7 +230,12 @@ private:
     void count_arrival(Peer& peer, std::uint64_t bytes) noexcept;
     Space* admit(Peer& peer, const Arrival& a, std::uint64_t length) noexcept;
     static void fill_result(ResultRecord& to, const Peer& peer, const Arrival& a, std::uint64_t length) noexcept;
-    Unexpected* queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);
+    struct Queued {
+        Unexpected* u{nullptr};   // null: no memory. Once the space's lock is released, anybody may take and free it, unless it is marked as arriving
+        bool owes{false};         // its sender is to be told then
+    };
+    Queued queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept LINNET_REQUIRES(space.lock);
+    void tell_queued(Peer& peer, Space& space, const Arrival& a, Queued queued) noexcept;
     void arrive_short(Peer& peer, const Arrival& a, const std::byte* payload) noexcept;
     void other_message(Peer& peer, std::span<const std::byte> packet) noexcept;
     void tell_matched(Peer& peer, std::uint32_t send_slot) noexcept;

@@ -78,23 +78,17 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
         return;
     }
     PostedReceive* p = nullptr;
-    bool queued = false;
-    bool owes_now = false;
+    Queued queued;
     {
         SpinLockGuard guard{space->lock};
         p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
         if (p == nullptr) [[unlikely]] {
-            Unexpected* const u = queue_unexpected(peer, *space, a, payload);
-            queued = u != nullptr;
-            owes_now = queued && owes(*space, *u);
+            queued = queue_unexpected(peer, *space, a, payload);
         }
     }
     if (p == nullptr) [[unlikely]] {
-        if (owes_now) {
-            tell_matched(peer, a.rts.tag.send_slot.get());
-        }
-        tell_watcher(*space, SpaceNews::kMessages);
-        if (!queued) {
+        tell_queued(peer, *space, a, queued);
+        if (queued.u == nullptr) {
             layer_->declare_down(peer, Status::kNoMemory, "no memory for a message that has no receive yet");
         }
         return;
