@@ -75,7 +75,8 @@ std::string OwnAddresses::all_lines() const
     return all.empty() ? "there is none" : all;
 }
 
-// The second refusal stops the classic mistake of taking 172.17.0.1, which every host with containers has, for the peer's address.
+// The second refusal stops the classic mistake of taking 172.17.0.1, which every host with containers has, for the peer's address. Who uses no address that
+// another host has a way to means no other host.
 std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
 {
     if (to.family() == AF_UNSPEC || to.port() == 0) {
@@ -84,7 +85,7 @@ std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
     if (to.scoped() && !uses(to.scope())) {
         return to.scope() == 0 ? "it is link-local, and nobody says by which interface" : "it is link-local, on an interface that is not used";
     }
-    if (to.loopback()) {
+    if (to.loopback() || (own(to) && !leaves_host())) {
         return {};   // this host, whatever the rules for networks
     }
     int error = 0;
@@ -98,6 +99,11 @@ std::string OwnAddresses::refusal_of_route(const InetAddress& to) const
         }
     }
     return {};
+}
+
+bool OwnAddresses::leaves_host() const noexcept
+{
+    return std::any_of(verdicts_.begin(), verdicts_.end(), [](const AddressVerdict& v) { return v.used && !v.address.loopback(); });
 }
 
 // Its link-local address need not be.

@@ -45,6 +45,7 @@ private:
     unsigned by_each_interface(const InetAddress& to, std::span<InetAddress> out) const noexcept;
     [[nodiscard]] bool near(const InetAddress& to) const noexcept;
     [[nodiscard]] bool own(const InetAddress& to) const noexcept;
+    [[nodiscard]] bool leaves_host() const noexcept;
 
     std::vector<AddressVerdict> verdicts_;
     unsigned largest_mtu_{0};
