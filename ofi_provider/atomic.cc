@@ -80,8 +80,11 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
     const Pieces compare{call.compare, size, most_sent_};
     const Pieces result{call.result, size, most_sent_};
     const linnet_peer_t peer = peers_.get(call.to);
-    if (peer == LINNET_PEER_UNKNOWN || !operand.fits() || !compare.fits() || !result.fits()) {
+    if (!operand.fits() || !compare.fits() || !result.fits()) {
         return -FI_EINVAL;
+    }
+    if (peer == LINNET_PEER_UNKNOWN) {
+        return no_peer(call.to);
     }
     const std::size_t bytes = (fetches ? result : operand).bytes().total();
     if (bytes > most * size || ((call.flags & FI_INJECT) != 0 && operand.bytes().total() > kInjectMax)) {   // what comes back is not injected
@@ -111,7 +114,10 @@ ssize_t Endpoint::atomic(const AtomicCall& call) noexcept
 int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attr, std::uint64_t flags) noexcept
 {
     constexpr std::uint64_t kForms = FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC;
-    if (attr == nullptr || (flags & ~(kForms | FI_TAGGED)) != 0 || (flags & kForms) == kForms) {
+    if ((flags & ~(kForms | FI_TAGGED)) != 0 || (flags & kForms) == kForms) {
+        return -FI_EBADFLAGS;
+    }
+    if (attr == nullptr) {
         return -FI_EINVAL;
     }
     const linnet_atomic_form_t form =

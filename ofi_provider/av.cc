@@ -37,6 +37,13 @@ std::optional<std::string> advanced(const std::string& text, std::size_t by)
     return text.substr(0, begin) + number;
 }
 
+// nullopt: past the last port.
+std::optional<std::string> advanced_service(const std::string& text, std::size_t by)
+{
+    const auto service = advanced(text, by);
+    return service && Address::is_port_above_all(*service) ? std::nullopt : service;
+}
+
 // "10.1.0.255" + 1 = "10.1.1.0", "fe80::9%eth0" + 1 = "fe80::a%eth0"; what is no address is a name. nullopt: past the last one.
 std::optional<std::string> advanced_node(const std::string& text, std::size_t by)
 {
@@ -81,7 +88,7 @@ int Av::open(fid_domain* domain, fi_av_attr* attr, fid_av** out, void* context) 
             LINNET_FI_INFO(FI_LOG_AV, "av attr: name \"%s\": shared vectors cannot be had\n", want.name);
             return -FI_ENOSYS;
         }
-        if (want.type > FI_AV_TABLE || want.rx_ctx_bits != 0 || (want.flags & ~(FI_EVENT | FI_SYMMETRIC)) != 0) {
+        if (beyond(want.type, FI_AV_TABLE) || want.rx_ctx_bits != 0 || (want.flags & ~(FI_EVENT | FI_SYMMETRIC)) != 0) {
             LINNET_FI_INFO(FI_LOG_AV, "av attr: type %d, rx_ctx_bits %d or flags 0x%llx cannot be had\n", want.type, want.rx_ctx_bits,
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
@@ -146,6 +153,12 @@ int Av::attach(Endpoint& endpoint)
     return FI_SUCCESS;
 }
 
+bool Av::holds(fi_addr_t address)
+{
+    const std::lock_guard guard{lock_};
+    return address < slots_.size() && slots_[address].used;
+}
+
 void Av::unteach(Endpoint& endpoint) noexcept
 {
     const std::lock_guard guard{lock_};
@@ -187,7 +200,7 @@ int Av::begin(std::uint64_t flags, void* context) const noexcept
     return asynchronous_ && eq_ == nullptr ? -FI_ENOEQ : FI_SUCCESS;
 }
 
-// At the lowest index that is free.
+// At the lowest index that is free. An address is of use as soon as one of the endpoints reaches it; those that come later reach it or not (attach()).
 int Av::place(const Address& address, fi_addr_t& index)
 {
     const auto free = std::find_if(slots_.begin() + static_cast<std::ptrdiff_t>(free_from_), slots_.end(), [](const Slot& s) { return !s.used; });
@@ -196,13 +209,18 @@ int Av::place(const Address& address, fi_addr_t& index)
     if (free == slots_.end()) {
         slots_.emplace_back();
     }
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-        if (const int error = endpoints_[i]->learn_peer(at, address); error != 0) {
-            while (i-- > 0) {
-                endpoints_[i]->forget_peer(at);
-            }
-            return error;
+    int error = FI_SUCCESS;
+    std::size_t reached_by = 0;
+    for (std::size_t i = 0; i < endpoints_.size() && error != -FI_ENOMEM; ++i) {
+        const int one = endpoints_[i]->learn_peer(at, address);
+        reached_by += one == FI_SUCCESS ? 1 : 0;
+        error = one == FI_SUCCESS ? error : one;
+    }
+    if (error == -FI_ENOMEM || (error != FI_SUCCESS && reached_by == 0)) {
+        for (Endpoint* const endpoint : endpoints_) {
+            endpoint->forget_peer(at);
         }
+        return error;
     }
     slots_[at] = {address, true};
     free_from_ = at + 1;
@@ -307,7 +325,7 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
         for (std::size_t n = 0; n < nodes; ++n) {
             for (std::size_t s = 0; s < services; ++s) {
                 const auto at = node == nullptr ? std::optional<std::string>{} : advanced_node(node, n);
-                const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
+                const auto port = service == nullptr ? std::optional<std::string>{} : advanced_service(service, s);
                 const bool good = (node == nullptr || at) && (service == nullptr || port);
                 av.put(in, good ? Address::resolve(at ? at->c_str() : nullptr, port ? port->c_str() : nullptr, false, false, format) : std::nullopt);
             }

@@ -29,6 +29,8 @@ public:
     // It forgets what attach() told it, and may be told again.
     void unteach(Endpoint& endpoint) noexcept;
     void detach(Endpoint& endpoint) noexcept;
+    // Something was inserted there, whoever reaches it.
+    [[nodiscard]] bool holds(fi_addr_t address);
     // Endpoints that are bound to it keep it from being closed.
     std::atomic<unsigned> users{0};
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }

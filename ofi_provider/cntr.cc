@@ -3,6 +3,8 @@
 // Completion counters.
 #include "cntr.h"
 
+#include <utility>
+
 #include "fabric.h"
 
 namespace linnet::ofi {
@@ -68,11 +70,11 @@ void Counter::count(bool success) noexcept
 
 bool Counter::has_events() noexcept { return changes_.load(std::memory_order_seq_cst) != seen_.load(std::memory_order_relaxed); }
 
-bool Counter::poll() noexcept
+bool Counter::poll(std::uint64_t& seen) noexcept
 {
     progress();
     const std::uint64_t now = changes_.load(std::memory_order_acquire);
-    return polled_.exchange(now, std::memory_order_relaxed) != now;
+    return std::exchange(seen, now) != now;
 }
 
 // A program that waits for successes reads the value, one that waits for errors these: to either all changes are known then.

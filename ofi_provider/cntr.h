@@ -21,8 +21,8 @@ public:
     void count(bool success) noexcept;
     // It changed since it was last read.
     [[nodiscard]] bool has_events() noexcept override;
-    // For poll sets: it changed since this was last asked, after progress.
-    bool poll() noexcept;
+    // For poll sets: it changed since the set last asked, after progress. Reading it is nothing to that.
+    bool poll(std::uint64_t& seen) noexcept;
     std::atomic<unsigned> users{0};
     [[nodiscard]] const Domain& domain() const noexcept { return domain_; }
 
@@ -51,7 +51,6 @@ private:
     std::atomic<std::uint64_t> errors_told_{0};   // as many as the program knows of
     std::atomic<std::uint64_t> changes_{0};   // of either
     std::atomic<std::uint64_t> seen_{0};      // `changes_` when it was last read
-    std::atomic<std::uint64_t> polled_{0};    // and when a poll set last looked at it: reading is nothing to that
 };
 
 }   // namespace linnet::ofi

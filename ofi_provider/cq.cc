@@ -67,7 +67,7 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
         static const fi_cq_attr kDefault{};
         const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
         const bool conditional = want.wait_obj != FI_WAIT_NONE;   // else the condition is ignored
-        if (want.format > FI_CQ_FORMAT_TAGGED || (conditional && condition_of(want) > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
+        if (beyond(want.format, FI_CQ_FORMAT_TAGGED) || (conditional && condition_of(want) > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
             LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %u or flags 0x%llx cannot be had\n", want.format, condition_of(want),
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;

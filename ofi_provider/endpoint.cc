@@ -479,8 +479,9 @@ int Endpoint::open_context()
         chosen.insert(chosen.begin(), {"log_level", fi_log_enabled(&provider, FI_LOG_DEBUG, FI_LOG_CORE) != 0 ? "debug" : "info"});
     }
     if (local_ && local_->port() != 0) {
-        chosen.emplace_back("tcp_port_min", std::to_string(local_->port()));
-        chosen.emplace_back("tcp_port_max", std::to_string(local_->port()));
+        for (const char* const setting : {"tcp_port_min", "tcp_port_max", "udp_port_min", "udp_port_max"}) {   // its name has one port for both
+            chosen.emplace_back(setting, std::to_string(local_->port()));
+        }
     }
     if (local_ && !local_->any_node()) {
         chosen.emplace_back("net_include", local_->interface_node() + (local_->ipv6() ? "/128" : "/32"));
@@ -643,6 +644,8 @@ int Endpoint::learn_peer(fi_addr_t index, const Address& address) noexcept
     }
     return FI_SUCCESS;
 }
+
+int Endpoint::no_peer(fi_addr_t address) const noexcept { return av_->holds(address) ? -FI_EHOSTUNREACH : -FI_EINVAL; }
 
 linnet_status_t Endpoint::why_lost(fi_addr_t address) const noexcept
 {

@@ -225,6 +225,8 @@ private:
     // The source that a receive names counts.
     [[nodiscard]] bool directed() const noexcept { return (caps_ & FI_DIRECTED_RECV) != 0; }
     [[nodiscard]] bool knows(fi_addr_t address) const noexcept { return peers_.get(address) != LINNET_PEER_UNKNOWN; }
+    // Why a call that names this address comes to nothing, where peers_ has no peer for it.
+    [[nodiscard]] int no_peer(fi_addr_t address) const noexcept;
     [[nodiscard]] linnet_status_t why_lost(fi_addr_t address) const noexcept;
     void count(CounterSlot slot, bool success, std::uint32_t times = 1) noexcept;
     [[nodiscard]] bool may(std::uint64_t direction) const noexcept;

@@ -46,7 +46,7 @@ int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) 
             LINNET_FI_INFO(FI_LOG_EQ, "eq attr: wait object %d cannot be had\n", kind);
             return -FI_ENOSYS;
         }
-        if (kind > FI_WAIT_POLLFD || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
+        if (beyond(kind, FI_WAIT_POLLFD) || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
             return -FI_EINVAL;
         }
         auto* const eq = new Eq{Fabric::of(fabric), kind, attr != nullptr && (attr->flags & FI_WRITE) != 0};

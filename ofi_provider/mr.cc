@@ -58,6 +58,9 @@ int Region::open(struct fid* f, const fi_mr_attr& attr, std::uint64_t flags, fid
         return refuse("access", attr.access, -FI_EBADFLAGS);
     }
     const bool remote = (attr.access & kRemoteAccess) != 0;
+    if (remote && attr.mr_iov[0].iov_len > ~reinterpret_cast<std::uintptr_t>(attr.mr_iov[0].iov_base)) {   // no endpoint could offer it
+        return refuse("a buffer past the end of all addresses; bytes", attr.mr_iov[0].iov_len, -FI_EINVAL);
+    }
     if (remote && attr.iov_count != 1) {
         return refuse("several buffers; pieces", attr.iov_count, -FI_EINVAL);
     }

@@ -43,8 +43,8 @@ int PollSet::open(fid_domain* domain, fi_poll_attr* attr, fid_poll** out) noexce
 int PollSet::close_fid(struct fid* f) noexcept
 {
     PollSet& set = object<PollSet, fid_poll>(f);
-    for (struct fid* member : set.members_) {
-        use(member, -1);
+    for (const Member& member : set.members_) {
+        use(member.object, -1);
     }
     --set.domain_.users;
     delete &set;
@@ -60,19 +60,24 @@ int PollSet::poll(fid_poll* f, void** contexts, int count) noexcept
         const std::size_t all = set.members_.size();
         std::size_t looked = 0;
         for (; looked < all && n < count; ++looked) {   // a counter that was looked at and not told of would be forgotten
-            struct fid* const member = set.members_[(set.next_ + looked) % all];
-            const bool due = member->fclass == FI_CLASS_CQ ? object<Cq, fid_cq>(member).poll() : object<Counter, fid_cntr>(member).poll();
+            auto& [member, seen] = set.members_[(set.next_ + looked) % all];
+            const bool due = member->fclass == FI_CLASS_CQ ? object<Cq, fid_cq>(member).poll() : object<Counter, fid_cntr>(member).poll(seen);
             if (due) {
                 contexts[n++] = member->context;
             }
         }
         for (std::size_t i = looked; i < all; ++i) {   // progress is for all; who has something to read needs none
-            struct fid* const member = set.members_[(set.next_ + i) % all];
+            struct fid* const member = set.members_[(set.next_ + i) % all].object;
             static_cast<void>(member->fclass == FI_CLASS_CQ ? object<Cq, fid_cq>(member).progress() : object<Counter, fid_cntr>(member).progress());
         }
         set.next_ = all == 0 ? 0 : (set.next_ + looked) % all;   // who finds no room is the first the next time
         return n;
     });
+}
+
+std::vector<PollSet::Member>::iterator PollSet::find(const struct fid* what) noexcept
+{
+    return std::find_if(members_.begin(), members_.end(), [what](const Member& m) { return m.object == what; });
 }
 
 int PollSet::add(fid_poll* f, struct fid* what, std::uint64_t flags) noexcept
@@ -83,8 +88,8 @@ int PollSet::add(fid_poll* f, struct fid* what, std::uint64_t flags) noexcept
         }
         auto& set = static_cast<PollSet&>(*f);
         const std::lock_guard guard{set.lock_};
-        if (std::find(set.members_.begin(), set.members_.end(), what) == set.members_.end()) {
-            set.members_.push_back(what);
+        if (set.find(what) == set.members_.end()) {
+            set.members_.push_back({what});
             use(what, 1);
         }
         return FI_SUCCESS;
@@ -95,7 +100,7 @@ int PollSet::remove(fid_poll* f, struct fid* what, std::uint64_t flags) noexcept
 {
     auto& set = static_cast<PollSet&>(*f);
     const std::lock_guard guard{set.lock_};
-    const auto at = std::find(set.members_.begin(), set.members_.end(), what);
+    const auto at = set.find(what);
     if (flags != 0 || at == set.members_.end()) {
         return -FI_EINVAL;
     }

@@ -58,6 +58,13 @@ int told(void* to, const T& what) noexcept
     return FI_SUCCESS;
 }
 
+// A value of an application's that its enumeration does not have; these promote to signed integers, and -1 is less than the last one.
+template <class Enumeration>
+bool beyond(Enumeration value, Enumeration last) noexcept
+{
+    return static_cast<unsigned>(value) > static_cast<unsigned>(last);
+}
+
 // The body of an entry: nothing thrown may reach C.
 template <class Body>
 auto guarded(Body&& body) noexcept -> decltype(body())

@@ -22,7 +22,7 @@ ssize_t Endpoint::receive(const RecvCall& call) noexcept
     if (directed() && call.from != FI_ADDR_UNSPEC) {
         peer = peers_.get(call.from);
         if (peer == LINNET_PEER_UNKNOWN) {
-            return -FI_EINVAL;
+            return no_peer(call.from);
         }
     }
     if (call.kind == FI_TAGGED && (call.flags & FI_PEEK) != 0) {

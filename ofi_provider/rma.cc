@@ -49,7 +49,7 @@ ssize_t Endpoint::write(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_WRITE)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(most_sent_); error != FI_SUCCESS) {
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? no_peer(call.to) : call.bytes.error(most_sent_); error != FI_SUCCESS) {
         return error;
     }
     const bool copied = (call.flags & FI_INJECT) != 0;
@@ -72,7 +72,7 @@ ssize_t Endpoint::read(const RmaCall& call) noexcept
     if (!enabled_ || !may(FI_READ)) {
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
-    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(most_sent_); error != FI_SUCCESS) {
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? no_peer(call.to) : call.bytes.error(most_sent_); error != FI_SUCCESS) {
         return error;
     }
     SendOperation* const op = begin(call.context, call.flags, call.silent, FI_RMA | FI_READ, kCountRead);

@@ -216,6 +216,9 @@ ssize_t SharedRx::cancel(void* context) noexcept
         return -FI_ENOENT;
     }
     const std::lock_guard guard{lock_};
+    if (endpoints_.empty()) {   // whom would it be told?
+        return -FI_EOPBADSTATE;
+    }
     for (Queue& q : queues_) {
         for (RecvOperation* op = q.posted; op != nullptr; op = next_in(q.posted, *op)) {
             if (op->context != context || op->canceled) {   // another may have the same context
@@ -224,7 +227,7 @@ ssize_t SharedRx::cancel(void* context) noexcept
             if (op->busy) {   // it goes when its message is in it
                 op->canceled = true;
             } else {
-                end(*op, endpoints_.empty() ? nullptr : endpoints_.front(), LINNET_ERR_CANCELED);
+                end(*op, endpoints_.front(), LINNET_ERR_CANCELED);
             }
             return FI_SUCCESS;
         }

@@ -11,6 +11,13 @@ namespace {
 // Flags that a msg call may bring; what else comes is refused, because the caller relies on it.
 constexpr std::uint64_t kSendMsgFlags = kTxOpFlags | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | FI_FENCE;
 
+// Without the flag the field is whatever the program left there, and nobody else's business.
+template <class Message>
+std::uint64_t data_of(const Message& m, std::uint64_t flags) noexcept
+{
+    return (flags & FI_REMOTE_CQ_DATA) != 0 ? m.data : 0;
+}
+
 ssize_t send_one(fid_ep* f, std::uint64_t kind, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag, std::uint64_t data,
                  void* context, std::uint64_t more) noexcept
 {
@@ -67,7 +74,7 @@ ssize_t msg_sendmsg(fid_ep* f, const fi_msg* m, std::uint64_t flags) noexcept
     if ((flags & ~kSendMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_MSG, 0, m->data, m->context, flags, false});
+    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_MSG, 0, data_of(*m, flags), m->context, flags, false});
 }
 ssize_t msg_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to) noexcept { return inject_one(f, FI_MSG, buffer, bytes, to, 0, 0, 0); }
 ssize_t msg_senddata(fid_ep* f, const void* buffer, std::size_t bytes, void*, std::uint64_t data, fi_addr_t to, void* context) noexcept
@@ -111,7 +118,7 @@ ssize_t tag_sendmsg(fid_ep* f, const fi_msg_tagged* m, std::uint64_t flags) noex
     if ((flags & ~kSendMsgFlags) != 0) {
         return -FI_EBADFLAGS;
     }
-    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_TAGGED, m->tag, m->data, m->context, flags, false});
+    return EndpointFid::of(f).endpoint.send({{m->msg_iov, m->iov_count}, m->addr, FI_TAGGED, m->tag, data_of(*m, flags), m->context, flags, false});
 }
 ssize_t tag_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t tag) noexcept
 {
@@ -183,7 +190,7 @@ ssize_t rma_writemsg(fid_ep* f, const fi_msg_rma* m, std::uint64_t flags) noexce
     const int error = find_remote(*m, at);
     return error != FI_SUCCESS
                ? error
-               : EndpointFid::of(f).endpoint.write({{m->msg_iov, m->iov_count}, m->addr, at.addr, at.key, m->data, m->context, flags, false});
+               : EndpointFid::of(f).endpoint.write({{m->msg_iov, m->iov_count}, m->addr, at.addr, at.key, data_of(*m, flags), m->context, flags, false});
 }
 ssize_t rma_inject(fid_ep* f, const void* buffer, std::size_t bytes, fi_addr_t to, std::uint64_t address, std::uint64_t key) noexcept
 {

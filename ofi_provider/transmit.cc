@@ -58,7 +58,7 @@ ssize_t Endpoint::send(const SendCall& call) noexcept
         return enabled_ ? -FI_EOPNOTSUPP : -FI_EOPBADSTATE;
     }
     const linnet_peer_t peer = peers_.get(call.to);
-    if (const int error = peer == LINNET_PEER_UNKNOWN ? -FI_EINVAL : call.bytes.error(most_sent_); error != FI_SUCCESS) {
+    if (const int error = peer == LINNET_PEER_UNKNOWN ? no_peer(call.to) : call.bytes.error(most_sent_); error != FI_SUCCESS) {
         return error;
     }
     const bool copied = call.silent || (call.flags & FI_INJECT) != 0;

@@ -182,7 +182,7 @@ int Waitable::open(fi_wait_obj kind) noexcept
     if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
         return -FI_ENOSYS;
     }
-    if (kind > FI_WAIT_POLLFD) {
+    if (beyond(kind, FI_WAIT_POLLFD)) {
         return -FI_EINVAL;
     }
     kind_ = kind;

@@ -321,5 +321,24 @@ TEST(LinnetInfo, AnswerRefersToTheFabricAndTheDomainThatWereGiven)
         [](Friend&) {});
 }
 
+TEST(LinnetInfo, FormatOfTagsIsAnyThatIsAskedFor)
+{
+    two_processes(
+        [](Friend&) {
+            fi_info* const hints = make_hints({});
+            fi_info* info = nullptr;
+            ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+            EXPECT_EQ(info->ep_attr->mem_tag_format, 0xaaaaaaaaaaaaaaaau);
+            fi_freeinfo(info);
+            hints->ep_attr->mem_tag_format = 0x30ff;
+            ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
+            EXPECT_EQ(info->ep_attr->mem_tag_format, 0x30ffu);
+            fi_freeinfo(info);
+            EXPECT_NE(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, FI_SOURCE, hints, &info), 0) << "a source that is not named";
+            fi_freeinfo(hints);
+        },
+        [](Friend&) {});
+}
+
 }   // namespace
 }   // namespace linnet::ofi_test

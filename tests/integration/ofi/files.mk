@@ -39,6 +39,7 @@ integration_ofi_test_SOURCES = \
     integration/ofi/node.cc \
     integration/ofi/node.h \
     integration/ofi/queues_test.cc \
+    integration/ofi/reach_test.cc \
     integration/ofi/reading_test.cc \
     integration/ofi/region.cc \
     integration/ofi/region.h \

@@ -475,6 +475,8 @@ TEST(LinnetAddressVector, SymmetricInsertionCountsNodesAndServices)
                                                                           "fi_sockaddr_in://10.1.1.0:5009", "fi_sockaddr_in://10.1.1.0:5010"}));
                 EXPECT_EQ(inserted("255.255.255.255", 2, "5009", 1, 1), (Texts{"fi_sockaddr_in://255.255.255.255:5009", ""}))
                     << "there is none behind the last";
+                EXPECT_EQ(inserted("10.1.0.9", 1, "65535", 3, 1), (Texts{"fi_sockaddr_in://10.1.0.9:65535", "", ""})) << "nor behind the last port";
+                EXPECT_EQ(inserted("10.1.0.9", 1, "70000", 1, 0), Texts{""});
                 const char* const uri = "fi_sockaddr_in://10.1.0.255:5009";
                 EXPECT_EQ(inserted(uri, 1, nullptr, 1, 1), Texts{uri});
                 fi_addr_t unused[2] = {};

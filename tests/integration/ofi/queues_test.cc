@@ -605,6 +605,31 @@ TEST(LinnetPollSet, CounterThatFindsNoRoomIsToldTheNextTime)
         [](Friend&) {});
 }
 
+TEST(LinnetPollSet, CounterOfTwoSetsIsToldByBoth)
+{
+    two_processes(
+        [](Friend&) {
+            Node n;
+            fid_poll* sets[2] = {};
+            fid_cntr* counter = nullptr;
+            fi_poll_attr attr{};
+            ASSERT_EQ(fi_cntr_open(n.domain, nullptr, &counter, &counter), 0);
+            for (fid_poll*& set : sets) {
+                ASSERT_EQ(fi_poll_open(n.domain, &attr, &set), 0);
+                EXPECT_EQ(fi_poll_add(set, &counter->fid, 0), 0);
+            }
+            EXPECT_EQ(fi_cntr_add(counter, 1), 0);
+            for (fid_poll* const set : sets) {
+                void* told = nullptr;
+                EXPECT_EQ(fi_poll(set, &told, 1), 1);
+                EXPECT_EQ(fi_poll(set, &told, 1), 0);
+                EXPECT_EQ(fi_close(&set->fid), 0);
+            }
+            EXPECT_EQ(fi_close(&counter->fid), 0);
+        },
+        [](Friend&) {});
+}
+
 TEST(LinnetEndpoint, VectorOfAnEndpointThatIsNotEnabledYetCannotBeClosed)
 {
     two_processes(

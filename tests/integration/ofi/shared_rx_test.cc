@@ -305,6 +305,23 @@ TEST(LinnetShared, CanceledReceiveIsToldAtTheFirstEndpointAndTakesNothing)
         });
 }
 
+// fi_cancel(3) tells of a canceled receive; before an endpoint is enabled there is none that it could be told at.
+TEST(LinnetShared, ReceiveIsNotCanceledUntilThereIsAnEndpoint)
+{
+    hub_and_peers(
+        [](Hub& h, Friend& f) {
+            fid_ep* srx = nullptr;
+            fi_rx_attr attr = *h.info->rx_attr;
+            ASSERT_EQ(fi_srx_context(h.domain, &attr, &srx, nullptr), 0);
+            char in = 0;
+            ASSERT_EQ(fi_trecv(srx, &in, 1, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &in), 0);
+            EXPECT_EQ(fi_cancel(&srx->fid, &in), -FI_EOPBADSTATE);
+            EXPECT_EQ(fi_close(&srx->fid), 0);
+            f.meet();
+        },
+        [](Peers&, Friend& f) { f.meet(); });
+}
+
 TEST(LinnetShared, PeekClaimAndDiscardFindWhatWaitsAtAnyEndpoint)
 {
     hub_and_peers(

@@ -49,16 +49,31 @@ TEST(LinnetWrongUse, QueuesOfNoKindAreNotOpened)
         attr.wait_obj = FI_WAIT_NONE;   // with which it is ignored
         ASSERT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), 0);
         EXPECT_EQ(fi_close(&cq->fid), 0);
+        const int below = -1;
+        std::memcpy(&attr.format, &below, sizeof attr.format);
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
+        attr.format = FI_CQ_FORMAT_TAGGED;
+        std::memcpy(&attr.wait_obj, &below, sizeof attr.wait_obj);
+        EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         fid_cntr* counter = nullptr;
         fi_cntr_attr counter_attr{};
+        counter_attr.wait_obj = attr.wait_obj;
+        EXPECT_EQ(fi_cntr_open(n.domain, &counter_attr, &counter, nullptr), -FI_EINVAL);
+        counter_attr.wait_obj = FI_WAIT_NONE;
         counter_attr.flags = 1;
         EXPECT_EQ(fi_cntr_open(n.domain, &counter_attr, &counter, nullptr), -FI_EINVAL);
         fid_eq* eq = nullptr;
         fi_eq_attr eq_attr{};
+        eq_attr.wait_obj = attr.wait_obj;
+        EXPECT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), -FI_EINVAL);
+        eq_attr.wait_obj = FI_WAIT_NONE;
         eq_attr.flags = FI_EVENT;
         EXPECT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), -FI_EINVAL);
         fid_av* av = nullptr;
         fi_av_attr av_attr{};
+        std::memcpy(&av_attr.type, &below, sizeof av_attr.type);
+        EXPECT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), -FI_EINVAL);
+        av_attr.type = FI_AV_TABLE;
         av_attr.count = SIZE_MAX / 2;   // what is expected is no demand
         ASSERT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), 0);
         EXPECT_EQ(fi_close(&av->fid), 0);
@@ -442,6 +457,11 @@ TEST(LinnetMemory, AttributesThatCannotBeHadAreRefused)
         refused([](fi_mr_attr&) {}, FI_HMEM_DEVICE_ONLY, -FI_EBADFLAGS);
         refused([&](fi_mr_attr& a) { a.auth_key = secret, a.auth_key_size = sizeof secret; }, 0, -FI_EINVAL);   // nobody would ask peers for it
         EXPECT_EQ(fi_mr_regv(n.domain, pieces, 2, FI_REMOTE_READ, 0, 7, 0, &mr, nullptr), -FI_EINVAL);
+        const iovec past{memory.data(), SIZE_MAX};
+        refused([&](fi_mr_attr& a) { a.mr_iov = &past; }, 0, -FI_EINVAL);
+        Node late{{.caps = FI_MSG | FI_RMA}, false};   // that is the registration's fault, not its endpoint's
+        EXPECT_EQ(fi_mr_reg(late.domain, past.iov_base, past.iov_len, FI_REMOTE_READ, 0, 7, 0, &mr, nullptr), -FI_EINVAL);
+        late.enable();
     });
 }
 
@@ -659,23 +679,6 @@ TEST(LinnetPollSet, ReadingACounterIsNothingToIt)
         EXPECT_EQ(fi_poll_del(set, &counter->fid, 0), -FI_EINVAL);
         EXPECT_EQ(fi_close(&set->fid), 0);
         EXPECT_EQ(fi_close(&counter->fid), 0);
-    });
-}
-
-TEST(LinnetInfo, FormatOfTagsIsAnyThatIsAskedFor)
-{
-    alone([] {
-        fi_info* const hints = make_hints({});
-        fi_info* info = nullptr;
-        ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
-        EXPECT_EQ(info->ep_attr->mem_tag_format, 0xaaaaaaaaaaaaaaaau);
-        fi_freeinfo(info);
-        hints->ep_attr->mem_tag_format = 0x30ff;
-        ASSERT_EQ(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints, &info), 0);
-        EXPECT_EQ(info->ep_attr->mem_tag_format, 0x30ffu);
-        fi_freeinfo(info);
-        EXPECT_NE(fi_getinfo(FI_VERSION(1, 17), nullptr, nullptr, FI_SOURCE, hints, &info), 0) << "a source that is not named";
-        fi_freeinfo(hints);
     });
 }
 
