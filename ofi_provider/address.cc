@@ -168,12 +168,14 @@ std::optional<Address> Address::decode(const void* from, std::size_t bytes, std:
 
 bool Address::is_uri(const std::string& node) noexcept { return node.rfind("fi_", 0) == 0 && node.find("://") != std::string::npos; }
 
-bool Address::is_port_above_all(const std::string& service) noexcept
+namespace {
+// The system would take the last 16 bits of such a number.
+bool is_above_all_ports(const char* service) noexcept
 {
-    const std::size_t digits = std::min(service.find_first_not_of('0'), service.size());
-    const bool number = !service.empty() && service.find_first_not_of("0123456789") == std::string::npos;
-    return number && (service.size() - digits > 5 || std::strtoul(service.c_str(), nullptr, 10) > 65535);
+    char* end = nullptr;
+    return std::strtoul(service, &end, 10) > 65535 && *end == '\0';
 }
+}   // namespace
 
 std::optional<Address> Address::resolve(const char* node, const char* service, bool numeric, bool passive, std::uint32_t format)
 {
@@ -189,7 +191,7 @@ std::optional<Address> Address::resolve(const char* node, const char* service, b
         node = parts->node.empty() ? nullptr : parts->node.c_str();
         service = parts->service.empty() ? nullptr : parts->service.c_str();
     }
-    if (service != nullptr && is_port_above_all(service)) {   // the system would take its last 16 bits
+    if (service != nullptr && is_above_all_ports(service)) {
         LINNET_FI_INFO(FI_LOG_FABRIC, "cannot resolve service %s: the last port is 65535\n", service);
         return std::nullopt;
     }

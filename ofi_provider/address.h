@@ -33,7 +33,6 @@ public:
     static std::optional<Address> resolve(const char* node, const char* service, bool numeric, bool passive, std::uint32_t format);
     // A node that is of the form FI_ADDR_STR, with its service.
     [[nodiscard]] static bool is_uri(const std::string& node) noexcept;
-    [[nodiscard]] static bool is_port_above_all(const std::string& service) noexcept;   // 65536, say
 
     [[nodiscard]] bool is_name() const noexcept;
     [[nodiscard]] const linnet_name_t& name() const noexcept { return bytes_; }

@@ -37,13 +37,6 @@ std::optional<std::string> advanced(const std::string& text, std::size_t by)
     return text.substr(0, begin) + number;
 }
 
-// nullopt: past the last port.
-std::optional<std::string> advanced_service(const std::string& text, std::size_t by)
-{
-    const auto service = advanced(text, by);
-    return service && Address::is_port_above_all(*service) ? std::nullopt : service;
-}
-
 // "10.1.0.255" + 1 = "10.1.1.0", "fe80::9%eth0" + 1 = "fe80::a%eth0"; what is no address is a name. nullopt: past the last one.
 std::optional<std::string> advanced_node(const std::string& text, std::size_t by)
 {
@@ -325,7 +318,7 @@ int Av::insert_symmetric(fid_av* f, const char* node, std::size_t nodes, const c
         for (std::size_t n = 0; n < nodes; ++n) {
             for (std::size_t s = 0; s < services; ++s) {
                 const auto at = node == nullptr ? std::optional<std::string>{} : advanced_node(node, n);
-                const auto port = service == nullptr ? std::optional<std::string>{} : advanced_service(service, s);
+                const auto port = service == nullptr ? std::optional<std::string>{} : advanced(service, s);
                 const bool good = (node == nullptr || at) && (service == nullptr || port);
                 av.put(in, good ? Address::resolve(at ? at->c_str() : nullptr, port ? port->c_str() : nullptr, false, false, format) : std::nullopt);
             }

@@ -66,17 +66,6 @@ void deliver(const Node& n, fi_addr_t to, const char* data, std::size_t bytes, v
     n.post([&] { return fi_sendmsg(n.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
 }
 
-void receive(const Node& n, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t flags, void* context)
-{
-    const iovec iov{buffer, bytes};
-    fi_msg m{};
-    m.msg_iov = &iov;
-    m.iov_count = 1;
-    m.addr = from;
-    m.context = context;
-    n.post([&] { return fi_recvmsg(n.ep, &m, flags); });
-}
-
 char filling(unsigned message) { return static_cast<char>(1 + message % 120); }
 
 // A window of messages; each is looked for when it is delivered.

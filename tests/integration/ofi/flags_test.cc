@@ -344,13 +344,7 @@ TEST(LinnetMultiRecv, CanceledBufferTakesNoMoreThanTheMessageItHas)
 // `many`: a multi-receive buffer. Its address is the context.
 void post(const Node& n, void* to, std::size_t bytes, fi_addr_t from, bool many)
 {
-    const iovec iov{to, bytes};
-    fi_msg m{};
-    m.msg_iov = &iov;
-    m.iov_count = 1;
-    m.addr = from;
-    m.context = to;
-    n.post([&] { return fi_recvmsg(n.ep, &m, many ? FI_MULTI_RECV : 0); });
+    receive(n, to, bytes, from, many ? FI_MULTI_RECV : 0, to);
 }
 
 // fi_msg(3): receives match in the order of posting, and a buffer for one source matches nothing of another.

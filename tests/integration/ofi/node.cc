@@ -249,6 +249,17 @@ void stop(pid_t process)
     }));
 }
 
+void receive(const Node& n, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t flags, void* context)
+{
+    const iovec iov{buffer, bytes};
+    fi_msg m{};
+    m.msg_iov = &iov;
+    m.iov_count = 1;
+    m.addr = from;
+    m.context = context;
+    n.post([&] { return fi_recvmsg(n.ep, &m, flags); });
+}
+
 std::vector<char> pattern(std::size_t bytes, unsigned seed)
 {
     std::vector<char> v(bytes);

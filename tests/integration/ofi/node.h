@@ -114,6 +114,9 @@ private:
     Friend* other_{nullptr};
 };
 
+// fi_recvmsg() of one buffer.
+void receive(const Node& n, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t flags, void* context);
+
 std::vector<char> pattern(std::size_t bytes, unsigned seed);
 
 }   // namespace linnet::ofi_test

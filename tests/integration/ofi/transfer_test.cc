@@ -600,13 +600,7 @@ TEST(MultiRecv, WhatIsPostedBehindABufferWaitsForItsRelease)
             char other_many[8] = {};
             fi_context2 contexts[3];
             const auto post_multi = [&](char* to, std::size_t bytes, void* context) {
-                iovec iov{to, bytes};
-                fi_msg m{};
-                m.msg_iov = &iov;
-                m.iov_count = 1;
-                m.addr = FI_ADDR_UNSPEC;
-                m.context = context;
-                n.post([&] { return fi_recvmsg(n.ep, &m, FI_MULTI_RECV | FI_COMPLETION); });
+                receive(n, to, bytes, FI_ADDR_UNSPEC, FI_MULTI_RECV | FI_COMPLETION, context);
             };
             post_multi(many, 2, &contexts[0]);
             n.post([&] { return fi_recv(n.ep, &one, 1, nullptr, FI_ADDR_UNSPEC, &contexts[1]); });
@@ -623,6 +617,31 @@ TEST(MultiRecv, WhatIsPostedBehindABufferWaitsForItsRelease)
             EXPECT_EQ(n.next_error(n.rx).err, FI_ECANCELED);
             other.meet();
         });
+}
+
+// fi_cq(3): data "is only valid if" FI_REMOTE_CQ_DATA is set. What a program left in the field of a message without goes nowhere.
+TEST(LinnetData, StaysWithItsProgramWithoutTheFlag)
+{
+    two_processes(
+        [](Friend&) {
+            Node n;
+            n.peer = n.insert(n.name());
+            char in = 0;
+            const iovec iov{const_cast<char*>("x"), 1};
+            fi_msg m{};
+            m.msg_iov = &iov;
+            m.iov_count = 1;
+            m.addr = n.peer;
+            m.data = 55;
+            for (const std::uint64_t flag : {std::uint64_t{0}, std::uint64_t{FI_REMOTE_CQ_DATA}}) {
+                receive(n, &in, 1, FI_ADDR_UNSPEC, 0, nullptr);
+                n.post([&] { return fi_sendmsg(n.ep, &m, flag); });
+                const fi_cq_tagged_entry e = n.next(n.rx);
+                EXPECT_EQ(e.flags & FI_REMOTE_CQ_DATA, flag);
+                EXPECT_EQ(e.data, flag != 0 ? 55u : 0u);
+            }
+        },
+        [](Friend&) {});
 }
 
 }   // namespace
