@@ -82,7 +82,7 @@ int Av::open(fid_domain* domain, fi_av_attr* attr, fid_av** out, void* context) 
             return -FI_ENOSYS;
         }
         if (beyond(want.type, FI_AV_TABLE) || want.rx_ctx_bits != 0 || (want.flags & ~(FI_EVENT | FI_SYMMETRIC)) != 0) {
-            LINNET_FI_INFO(FI_LOG_AV, "av attr: type %d, rx_ctx_bits %d or flags 0x%llx cannot be had\n", want.type, want.rx_ctx_bits,
+            LINNET_FI_INFO(FI_LOG_AV, "av attr: type %u, rx_ctx_bits %d or flags 0x%llx cannot be had\n", number_of(want.type), want.rx_ctx_bits,
                            static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
         }

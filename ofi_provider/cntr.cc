@@ -20,15 +20,16 @@ Counter::Counter(Domain& domain) : fid_cntr{}, domain_{domain}
 int Counter::open(fid_domain* domain, fi_cntr_attr* attr, fid_cntr** out, void* context) noexcept
 {
     return guarded([&] {
-        const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
-        if (attr != nullptr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags != 0)) {
-            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: events %d or flags cannot be had\n", attr->events);
+        static constexpr fi_wait_obj kNone = FI_WAIT_NONE;
+        const fi_wait_obj& kind = attr != nullptr ? attr->wait_obj : kNone;
+        if (attr != nullptr && (beyond(attr->events, FI_CNTR_EVENTS_COMP) || attr->flags != 0)) {
+            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: events %u or flags cannot be had\n", number_of(attr->events));
             return -FI_EINVAL;
         }
         auto* const counter = new Counter{Domain::of(domain)};
         counter->fid.context = context;
         if (const int error = counter->Waitable::open(kind); error != 0) {
-            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: wait object %d cannot be had\n", kind);
+            LINNET_FI_INFO(FI_LOG_CNTR, "cntr attr: wait object %u cannot be had\n", number_of(kind));
             close_fid(&counter->fid);
             return error;
         }

@@ -14,15 +14,6 @@ namespace {
 constexpr std::size_t kLeastRing = 64;
 // So many messages of a row of sends are read as complete, at most, before a look makes progress.
 constexpr unsigned kMostSpared = 32;
-// A program in C may have put any number there, of which C++ knows only those of the names.
-std::uint32_t condition_of(const fi_cq_attr& attr) noexcept
-{
-    std::uint32_t number;
-    static_assert(sizeof number == sizeof attr.wait_cond);
-    std::memcpy(&number, &attr.wait_cond, sizeof number);
-    return number;
-}
-
 // Below it no system puts anything that a pointer could mean.
 constexpr std::uintptr_t kLeastAddress = 65536;
 
@@ -53,7 +44,8 @@ void tell(char* to, const fi_cq_tagged_entry& entry, std::size_t bytes) noexcept
 // Who leaves the format open gets the shortest entries, as from libfabric's own providers: Sandia OpenSHMEM has no room for more.
 Cq::Cq(Domain& domain, const fi_cq_attr& attr)
     : fid_cq{}, domain_{domain}, format_{attr.format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr.format},
-      entry_bytes_{bytes_of(format_)}, unread_most_{std::max(kUnread, attr.size)}, thresholds_{condition_of(attr) == FI_CQ_COND_THRESHOLD}, ring_(kLeastRing)
+      entry_bytes_{bytes_of(format_)}, unread_most_{std::max(kUnread, attr.size)},
+      thresholds_{number_of(attr.wait_cond) == FI_CQ_COND_THRESHOLD}, ring_(kLeastRing)
 {
     fid.fclass = FI_CLASS_CQ;
     fid.ops = const_cast<fi_ops*>(fid_ops());
@@ -66,16 +58,16 @@ int Cq::open(fid_domain* domain, fi_cq_attr* attr, fid_cq** out, void* context) 
     return guarded([&] {
         static const fi_cq_attr kDefault{};
         const fi_cq_attr& want = attr != nullptr ? *attr : kDefault;
-        const bool conditional = want.wait_obj != FI_WAIT_NONE;   // else the condition is ignored
-        if (beyond(want.format, FI_CQ_FORMAT_TAGGED) || (conditional && condition_of(want) > FI_CQ_COND_THRESHOLD) || (want.flags & ~FI_AFFINITY) != 0) {
-            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %d, wait condition %u or flags 0x%llx cannot be had\n", want.format, condition_of(want),
-                           static_cast<unsigned long long>(want.flags));
+        const bool conditional = number_of(want.wait_obj) != FI_WAIT_NONE;   // else the condition is ignored
+        if (beyond(want.format, FI_CQ_FORMAT_TAGGED) || (conditional && beyond(want.wait_cond, FI_CQ_COND_THRESHOLD)) || (want.flags & ~FI_AFFINITY) != 0) {
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: format %u, wait condition %u or flags 0x%llx cannot be had\n", number_of(want.format),
+                           number_of(want.wait_cond), static_cast<unsigned long long>(want.flags));
             return -FI_EINVAL;
         }
         auto* const cq = new Cq{Domain::of(domain), want};
         cq->fid.context = context;
         if (const int error = cq->Waitable::open(want.wait_obj); error != 0) {
-            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: wait object %d cannot be had\n", want.wait_obj);
+            LINNET_FI_INFO(FI_LOG_CQ, "cq attr: wait object %u cannot be had\n", number_of(want.wait_obj));
             close_fid(&cq->fid);
             return error;
         }

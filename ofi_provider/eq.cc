@@ -41,13 +41,14 @@ Eq::~Eq()
 int Eq::open(fid_fabric* fabric, fi_eq_attr* attr, fid_eq** out, void* context) noexcept
 {
     return guarded([&] {
-        const fi_wait_obj kind = attr != nullptr ? attr->wait_obj : FI_WAIT_NONE;
+        static constexpr fi_wait_obj kNone = FI_WAIT_NONE;
+        const fi_wait_obj& kind = attr != nullptr ? attr->wait_obj : kNone;
+        if (beyond(kind, FI_WAIT_POLLFD) || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
+            return -FI_EINVAL;
+        }
         if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
             LINNET_FI_INFO(FI_LOG_EQ, "eq attr: wait object %d cannot be had\n", kind);
             return -FI_ENOSYS;
-        }
-        if (beyond(kind, FI_WAIT_POLLFD) || (attr != nullptr && (attr->flags & ~(FI_WRITE | FI_AFFINITY)) != 0)) {
-            return -FI_EINVAL;
         }
         auto* const eq = new Eq{Fabric::of(fabric), kind, attr != nullptr && (attr->flags & FI_WRITE) != 0};
         eq->fid.context = context;

@@ -46,9 +46,10 @@ bool within(const char* attribute, std::uint64_t wanted, std::uint64_t offered)
 bool at_most(const char* attribute, std::size_t wanted, std::size_t offered) { return wanted <= offered || refuse(attribute, wanted, offered); }
 
 // A value of an enumeration, the greatest of which is `last`.
-bool one_of(const char* attribute, unsigned long long wanted, unsigned long long last)
+template <class Enumeration>
+bool one_of(const char* attribute, const Enumeration& wanted, Enumeration last)
 {
-    return wanted <= last || refuse(attribute, wanted, last);
+    return !beyond(wanted, last) || refuse(attribute, number_of(wanted), static_cast<unsigned>(last));
 }
 
 // There are no authorization keys; interfaces before 1.5 do not know the field.
@@ -195,8 +196,8 @@ bool take_ep(const fi_ep_attr& want, const fi_info& offer)
 {
     fi_ep_attr& ep = *offer.ep_attr;
     const auto shared = [](std::size_t n) { return n == FI_SHARED_CONTEXT; };
-    if (want.type != FI_EP_UNSPEC && want.type != FI_EP_RDM) {
-        return refuse("ep_attr->type", want.type, ep.type);
+    if (number_of(want.type) != FI_EP_UNSPEC && number_of(want.type) != FI_EP_RDM) {
+        return refuse("ep_attr->type", number_of(want.type), ep.type);
     }
     if (want.protocol != FI_PROTO_UNSPEC && want.protocol != ep.protocol) {
         return refuse("ep_attr->protocol", want.protocol, ep.protocol);

@@ -21,6 +21,8 @@
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
 
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,11 +60,20 @@ int told(void* to, const T& what) noexcept
     return FI_SUCCESS;
 }
 
-// A value of an application's that its enumeration does not have; these promote to signed integers, and -1 is less than the last one.
+// The number that an application put into a field of an enumeration. A program in C may have put any there, and C++ may read as the enumeration only what its
+// names have room for, so that a field is looked at with these before its value is.
 template <class Enumeration>
-bool beyond(Enumeration value, Enumeration last) noexcept
+std::uint32_t number_of(const Enumeration& field) noexcept
 {
-    return static_cast<unsigned>(value) > static_cast<unsigned>(last);
+    std::uint32_t number;
+    static_assert(sizeof number == sizeof field);
+    std::memcpy(&number, &field, sizeof number);
+    return number;
+}
+template <class Enumeration>
+bool beyond(const Enumeration& field, Enumeration last) noexcept
+{
+    return number_of(field) > static_cast<std::uint32_t>(last);
 }
 
 // The body of an entry: nothing thrown may reach C.

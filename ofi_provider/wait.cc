@@ -177,13 +177,13 @@ void Bed::silence() noexcept
 
 // ---- Waitable ----
 
-int Waitable::open(fi_wait_obj kind) noexcept
+int Waitable::open(const fi_wait_obj& kind) noexcept
 {
-    if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
-        return -FI_ENOSYS;
-    }
     if (beyond(kind, FI_WAIT_POLLFD)) {
         return -FI_EINVAL;
+    }
+    if (kind == FI_WAIT_SET || kind == FI_WAIT_POLLFD) {
+        return -FI_ENOSYS;
     }
     kind_ = kind;
     if (!can_sleep()) {

@@ -129,7 +129,7 @@ public:
     Waitable& operator=(const Waitable&) = delete;
 
     // For an object with this wait object. -FI_ENOSYS: not offered.
-    int open(fi_wait_obj kind) noexcept;
+    int open(const fi_wait_obj& kind) noexcept;
     [[nodiscard]] fi_wait_obj kind() const noexcept { return kind_; }
     [[nodiscard]] bool can_sleep() const noexcept { return kind_ != FI_WAIT_NONE; }
     // FI_GETWAIT.

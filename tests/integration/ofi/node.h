@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -116,6 +117,14 @@ private:
 
 // fi_recvmsg() of one buffer.
 void receive(const Node& n, void* buffer, std::size_t bytes, fi_addr_t from, std::uint64_t flags, void* context);
+
+// What a program in C may write into an enumeration, and one in C++ only so.
+template <class Enumeration>
+void put_number(Enumeration& field, int number) noexcept
+{
+    static_assert(sizeof number == sizeof field);
+    std::memcpy(&field, &number, sizeof number);
+}
 
 std::vector<char> pattern(std::size_t bytes, unsigned seed);
 

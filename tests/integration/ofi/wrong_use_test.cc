@@ -43,35 +43,33 @@ TEST(LinnetWrongUse, QueuesOfNoKindAreNotOpened)
         attr.wait_obj = static_cast<fi_wait_obj>(FI_WAIT_POLLFD + 1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         attr.wait_obj = FI_WAIT_UNSPEC;
-        const int beyond = FI_CQ_COND_THRESHOLD + 1;   // as a program in C may say it
-        std::memcpy(&attr.wait_cond, &beyond, sizeof attr.wait_cond);
+        put_number(attr.wait_cond, FI_CQ_COND_THRESHOLD + 1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         attr.wait_obj = FI_WAIT_NONE;   // with which it is ignored
         ASSERT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), 0);
         EXPECT_EQ(fi_close(&cq->fid), 0);
-        const int below = -1;
-        std::memcpy(&attr.format, &below, sizeof attr.format);
+        put_number(attr.format, -1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         attr.format = FI_CQ_FORMAT_TAGGED;
-        std::memcpy(&attr.wait_obj, &below, sizeof attr.wait_obj);
+        put_number(attr.wait_obj, -1);
         EXPECT_EQ(fi_cq_open(n.domain, &attr, &cq, nullptr), -FI_EINVAL);
         fid_cntr* counter = nullptr;
         fi_cntr_attr counter_attr{};
-        counter_attr.wait_obj = attr.wait_obj;
+        put_number(counter_attr.wait_obj, -1);
         EXPECT_EQ(fi_cntr_open(n.domain, &counter_attr, &counter, nullptr), -FI_EINVAL);
         counter_attr.wait_obj = FI_WAIT_NONE;
         counter_attr.flags = 1;
         EXPECT_EQ(fi_cntr_open(n.domain, &counter_attr, &counter, nullptr), -FI_EINVAL);
         fid_eq* eq = nullptr;
         fi_eq_attr eq_attr{};
-        eq_attr.wait_obj = attr.wait_obj;
+        put_number(eq_attr.wait_obj, -1);
         EXPECT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), -FI_EINVAL);
         eq_attr.wait_obj = FI_WAIT_NONE;
         eq_attr.flags = FI_EVENT;
         EXPECT_EQ(fi_eq_open(n.fabric, &eq_attr, &eq, nullptr), -FI_EINVAL);
         fid_av* av = nullptr;
         fi_av_attr av_attr{};
-        std::memcpy(&av_attr.type, &below, sizeof av_attr.type);
+        put_number(av_attr.type, -1);
         EXPECT_EQ(fi_av_open(n.domain, &av_attr, &av, nullptr), -FI_EINVAL);
         av_attr.type = FI_AV_TABLE;
         av_attr.count = SIZE_MAX / 2;   // what is expected is no demand
