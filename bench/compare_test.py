@@ -17,7 +17,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from lib import claims, lab, measurements, proof, quiet, runner, stacks, stats  # noqa: E402  (path set above)
+from lib import claims, distance, lab, measurements, proof, quiet, runner, stacks, stats  # noqa: E402  (path set above)
 from report import picture, table  # noqa: E402
 
 MB = 1 << 20
@@ -350,6 +350,58 @@ class QuietTest(unittest.TestCase):
         watch.add(100_000_000, 9_500_000, 6_000_000)
         self.assertIn("5.0 % of the time, at most 6.0 ms on end: believe no", watch.text())
         self.assertEqual(watch.facts(), {"share": 0.05, "longest_ms": 6.0, "looked_ms": 200.0})
+
+
+class DistanceTest(unittest.TestCase):
+    """With a core_line of the test's, which says what a list says, one after the other."""
+
+    def watch(self, *turns):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "core_line"
+            said = pathlib.Path(folder) / "said"
+            said.write_text("\n".join(str(look) for turn in turns for look in turn) + "\n", encoding="utf-8")
+            program.write_text(f"#!/bin/sh\nhead -n 1 {said}; sed -i 1d {said}\n", encoding="utf-8")
+            program.chmod(0o755)
+            watch = distance.Watch(program)
+            for turn in turns:
+                watch.begin_turn()
+                for _ in turn[1:]:
+                    watch.look()
+        return watch
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_tells_turns_of_two_kinds_apart(self):
+        watch = self.watch([60.5, 71, 62], [240, 250, 239], [61, 240, 240], [58, 60, 59])
+        self.assertEqual(watch.kinds(), {"near": [0, 3], "far": [1], "changed": [2]})
+        self.assertEqual(watch.text(), "a line of memory took from one processor to the other 58 to 71 ns in 2 turns (near), 239 to 250 ns in 1 turn (far), "
+                                       "61 to 240 ns in 1 turn (changed)")
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_names_no_kind_where_there_is_one(self):
+        self.assertEqual(self.watch([240, 250], [239, 300]).text(), "a line of memory took from one processor to the other 239 to 300 ns in 2 turns")
+
+    def test_sees_nothing_without_the_program(self):
+        for program in (None, pathlib.Path("/nowhere/core_line")):
+            watch = distance.Watch(program)
+            watch.begin_turn()
+            self.assertEqual((watch.kinds(), watch.text()), ({}, ""))
+
+    def test_takes_the_values_of_some_turns(self):
+        values = {"a": {"time": {8: [1.0, 2.0, 3.0], 64: [1.0, 2.0]}}, "b": {"time": {8: [4.0, 5.0, 6.0]}}}
+        self.assertEqual(distance.values_of([0, 2], values), {"a": {"time": {8: [1.0, 3.0]}}, "b": {"time": {8: [4.0, 6.0]}}})
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_the_turns_of_either_kind_get_a_table_of_their_own(self):
+        watch = self.watch([60, 61], [240, 250], [59, 60])
+        values = {"a": {"time": {8: [1.0, 8.0, 1.0]}}, "b": {"time": {8: [2.0, 2.0, 2.0]}}}
+        run = types.SimpleNamespace(distance=watch, values=values, units={"time": ("us", "lower")})
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            load_compare().show_apart(run, "b")
+        near, far = said.getvalue().split("the 1 turn with the processors far:")
+        self.assertIn("the 2 turns with the processors near:", near)
+        self.assertIn("0.500 [0.500, 0.500]", near)
+        self.assertIn("4.000 [4.000, 4.000]", far)
 
 
 class JobTest(unittest.TestCase):

@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 
-from . import proof, quiet, stacks
+from . import distance, proof, quiet, stacks
 
 ATTEMPTS = 3  # at a job that says it was disturbed: enough on a machine with moments of rest
 DISTURBED = "disturbed:"  # how such a note of a program begins
@@ -75,7 +75,9 @@ class Runner:
         self.disturbed = set()   # stacks with a turn that no attempt could measure
         self.failed = {}    # stack: why it left
         self.commands = {}
+        self.pin = measurement.pin if options.pin is None else options.pin
         self.watch = quiet.Watch()
+        self.distance = distance.Watch(self.programs / "micro" / "core_line" if self.pin else None)
 
     def _program(self, stack):
         m, o = self.measurement, self.options
@@ -93,8 +95,7 @@ class Runner:
             jobs = [(n, n, []) for n, _, _ in m.jobs(o.idle, 1, o.per_host or (2 if m.per_host == 1 else m.per_host))]
         else:
             jobs = m.jobs(o.idle, len(self.lab.hosts), o.per_host or m.per_host)
-        pin = m.pin if o.pin is None else o.pin
-        return [self.lab.mpirun(slots, pin, ["-np", str(ranks), *more, *stack.mpirun_options(), *o.mpirun_args],
+        return [self.lab.mpirun(slots, self.pin, ["-np", str(ranks), *more, *stack.mpirun_options(), *o.mpirun_args],
                                 self._program(stack)) for ranks, slots, more in jobs]
 
     def _one_job(self, stack, command):
@@ -130,12 +131,14 @@ class Runner:
         """All turns. A stack whose turn fails is dropped from the comparison and named in `failed`."""
         for turn in range(self.options.turns):
             self.watch.look()
+            self.distance.begin_turn()
             for stack in self.stacks:
                 if stack.name in self.failed:
                     continue
                 say(f"turn {turn + 1}/{self.options.turns} {stack.name}")
                 try:
                     self._turn(stack)
+                    self.distance.look()
                 except TurnError as error:
                     self.failed[stack.name] = f"turn {turn + 1}: {error}"
                     say(f"{stack.name} leaves: {error}\n")
