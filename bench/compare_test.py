@@ -380,6 +380,17 @@ class DistanceTest(unittest.TestCase):
     def test_names_no_kind_where_there_is_one(self):
         self.assertEqual(self.watch([240, 250], [239, 300]).text(), "a line of memory took from one processor to the other 239 to 300 ns in 2 turns")
 
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_a_processor_that_is_ours_no_more_ends_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "core_line"
+            program.write_text("#!/bin/sh\nexit 2\n", encoding="utf-8")
+            program.chmod(0o755)
+            watch = distance.Watch(program)
+            watch.begin_turn()
+            watch.look()
+        self.assertEqual((watch.turns, watch.kinds(), watch.text()), ([[]], {}, ""))
+
     def test_sees_nothing_without_the_program(self):
         for program in (None, pathlib.Path("/nowhere/core_line")):
             watch = distance.Watch(program)

@@ -134,7 +134,6 @@ int run(const Options& options)
     }
     if (options.measure) {
         measure(report, server);
-        error = options.save.empty() ? "" : save(report, options.save);
     } else if (!settings.text(SettingId::kPathProfile).empty()) {
         error = show_profile(report, settings.text(SettingId::kPathProfile));
     }
@@ -142,6 +141,13 @@ int run(const Options& options)
         return complain(error);
     }
     std::printf("%s\n", (options.json ? info_json(report) : info_text(report)).c_str());
+    if (!options.save.empty()) {   // what was measured is shown even if it cannot be kept
+        static_cast<void>(std::fflush(stdout));
+        error = save(report, options.save);
+    }
+    if (!error.empty()) {
+        return complain(error);
+    }
     const auto works = [](const auto& t) { return t.usable; };
     const bool any = server ? std::any_of(report.costs.begin(), report.costs.end(), [](const PathFinding& c) { return c.error.empty(); })
                      : peer ? std::any_of(report.peer->ways.begin(), report.peer->ways.end(), works)

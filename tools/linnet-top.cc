@@ -38,14 +38,23 @@ std::size_t terminal_lines()
     return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
-// Looks once. What could not be believed is told once per page, on standard error.
-std::vector<Sample> take_samples(PageFinder& finder, std::set<ino_t>& complained)
+struct Doubts {
+    std::set<ino_t> seen;
+    std::set<ino_t> told;
+};
+
+// Looks once. What could not be believed is told once per page, on standard error; that it is no valid one at the second look, if another comes: its process
+// may just be making it.
+std::vector<Sample> take_samples(PageFinder& finder, bool another_comes, Doubts& doubts)
 {
     std::vector<Sample> samples;
     for (Sighting& s : finder.look()) {
         if (s.view.ok()) {
             samples.push_back({s.pid, s.page, wall_clock_now(), std::move(s.view.value())});
-        } else if (complained.insert(s.page).second) {
+            continue;
+        }
+        const bool may_be_begun = another_comes && s.view.status() == Status::kInvalid && doubts.seen.insert(s.page).second;
+        if (!may_be_begun && doubts.told.insert(s.page).second) {
             const char* const why = s.view.status() == Status::kUnsupported  ? "written by another version of Linnet"
                                     : s.view.status() == Status::kPermission ? "may not be read"
                                                                              : "not a valid statistics page";
@@ -77,10 +86,10 @@ void show(const Options& options, const std::vector<Sample>& now, const History&
 int run(const Options& options)
 {
     PageFinder finder{std::set<pid_t>(options.pids.begin(), options.pids.end())};
-    std::set<ino_t> complained;
+    Doubts doubts;
     History history;
     for (;;) {
-        const std::vector<Sample> now = take_samples(finder, complained);
+        const std::vector<Sample> now = take_samples(finder, !options.once, doubts);
         history.add(now);
         show(options, now, history);
         if (options.once) {

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -45,7 +46,8 @@ constexpr const char* kWithin = "lo";   // interfaces, within a host
 
 double since(Time::time_point then) { return std::chrono::duration<double, std::nano>(Time::now() - then).count(); }
 
-// One end. `net_include`: the setting, or null: as the environment has it.
+// One end. `net_include`: the setting, or null: as the environment has it. What waited for too long is still posted: the end owns all that the context knows of
+// until this is closed, and after a failure it is good for nothing else.
 class End {
 public:
     End(const std::string& transport, const char* net_include)
@@ -58,7 +60,7 @@ public:
         o.size = sizeof o;
         o.settings = settings.data();
         o.setting_count = settings.size();
-        o.log = [](void* arg, linnet_log_level_t, const char* line) noexcept { static_cast<End*>(arg)->error_ = line; };
+        o.log = [](void* arg, linnet_log_level_t, const char* line) noexcept { static_cast<End*>(arg)->note(line); };   // on any thread
         o.log_arg = this;
         if (linnet_context_open(&o, &context_) != LINNET_OK) {
             context_ = nullptr;
@@ -80,36 +82,34 @@ public:
     {
         linnet_name_t own{};
         linnet_name_t other{};
-        return name(own) && ::write(socket, &own, sizeof own) == sizeof own && ::read(socket, &other, sizeof other) == sizeof other && know(other);
+        return name(own) && ::send(socket, &own, sizeof own, MSG_NOSIGNAL) == sizeof own && ::read(socket, &other, sizeof other) == sizeof other && know(other);
     }
     // Until the message may be forgotten.
-    bool send(std::uint64_t bits, const void* data, std::uint64_t bytes)
+    bool send(std::uint64_t bits, std::uint64_t bytes) { return start_send(bits, bytes) && finish(out_); }
+    bool receive(std::uint64_t& bits, std::uint64_t& bytes)
     {
-        Op op;
-        return start_send(op, bits, data, bytes) && finish(op);
-    }
-    bool receive(std::uint64_t& bits, void* data, std::uint64_t room, std::uint64_t& bytes)
-    {
-        Op op;
-        return start_receive(op, data, room) && finish(op) && result(op, bits, bytes);
+        if (!start_receive() || !finish(in_)) {
+            return false;
+        }
+        bits = in_.request.result.match_bits;
+        bytes = in_.request.result.length;
+        return in_.request.result.status == LINNET_OK;
     }
     // One ping-pong: the half of its time, what the call to send took, and the pass that brought the answer.
     struct Round {
         double half, send, arrival;
     };
-    bool round(std::uint64_t bytes, std::vector<char>& buffer, Round& out)
+    bool round(std::uint64_t bytes, Round& out)
     {
-        Op in;
-        Op op;
-        if (!start_receive(in, buffer.data(), buffer.size())) {
+        if (!start_receive()) {
             return false;
         }
         const auto begin = Time::now();
-        if (!start_send(op, kEcho, buffer.data(), bytes)) {
+        if (!start_send(kEcho, bytes)) {
             return false;
         }
         out.send = since(begin);
-        while (!in.done) {
+        while (!in_.done) {
             const auto pass = Time::now();
             linnet_progress(context_, 0, 0);
             out.arrival = since(pass);
@@ -118,9 +118,13 @@ public:
             }
         }
         out.half = since(begin) / 2;
-        return in.request.result.status == LINNET_OK && finish(op);
+        return in_.request.result.status == LINNET_OK && finish(out_);
     }
-    [[nodiscard]] const std::string& error() const { return error_; }
+    [[nodiscard]] std::string error() const
+    {
+        const std::lock_guard guard{error_lock_};
+        return error_;
+    }
 
 private:
     struct Op {
@@ -128,35 +132,42 @@ private:
         bool done{false};
     };
     static void on_done(linnet_request_t*, void* arg) noexcept { static_cast<Op*>(arg)->done = true; }
-    bool start_send(Op& op, std::uint64_t bits, const void* data, std::uint64_t bytes)
+    void note(const char* line) noexcept
     {
+        const std::lock_guard guard{error_lock_};
+        error_ = line;
+    }
+    bool start_send(std::uint64_t bits, std::uint64_t bytes)
+    {
+        out_ = {};
         linnet_send_t s{};
         s.peer = peer_;
         s.space = 1;
         s.match_bits = bits;
-        s.data.base = const_cast<void*>(data);
+        s.data.base = buffer_.data();
         s.data.length = bytes;
         s.done = on_done;
-        s.done_arg = &op;
-        const linnet_status_t status = linnet_tag_send(context_, &s, &op.request);
-        op.done = status != LINNET_IN_PROGRESS;
+        s.done_arg = &out_;
+        const linnet_status_t status = linnet_tag_send(context_, &s, &out_.request);
+        out_.done = status != LINNET_IN_PROGRESS;
         return status >= 0;
     }
-    bool start_receive(Op& op, void* data, std::uint64_t room)
+    bool start_receive()
     {
+        in_ = {};
         linnet_recv_t r{};
         r.peer = peer_;
         r.space = 1;
         r.ignore = UINT64_MAX;
-        r.data.base = data;
-        r.data.length = room;
+        r.data.base = buffer_.data();
+        r.data.length = buffer_.size();
         r.done = on_done;
-        r.done_arg = &op;
-        const linnet_status_t status = linnet_tag_recv(context_, &r, &op.request);
-        op.done = status != LINNET_IN_PROGRESS;
+        r.done_arg = &in_;
+        const linnet_status_t status = linnet_tag_recv(context_, &r, &in_.request);
+        in_.done = status != LINNET_IN_PROGRESS;
         return status >= 0;
     }
-    bool finish(Op& op)
+    bool finish(const Op& op)
     {
         for (const auto begin = Time::now(); !op.done;) {
             linnet_progress(context_, 0, 0);
@@ -166,26 +177,23 @@ private:
         }
         return true;
     }
-    static bool result(const Op& op, std::uint64_t& bits, std::uint64_t& bytes)
-    {
-        bits = op.request.result.match_bits;
-        bytes = op.request.result.length;
-        return op.request.result.status == LINNET_OK;
-    }
 
+    Op in_;    // one receive at a time, and one send
+    Op out_;
+    std::vector<char> buffer_ = std::vector<char>(kLongest);   // of both
+    mutable std::mutex error_lock_;
+    std::string error_;
     linnet_context_t* context_{nullptr};
     linnet_peer_t peer_{LINNET_PEER_UNKNOWN};
-    std::string error_;
 };
 
 // The other process: answers until it is told to stop, or nothing comes.
 void serve(End& end)
 {
-    std::vector<char> buffer(kLongest);
     std::uint64_t bits = 0;
     std::uint64_t bytes = 0;
-    while (end.receive(bits, buffer.data(), buffer.size(), bytes) && bits != kStop) {
-        if (bits == kEcho && !end.send(kEcho, buffer.data(), bytes)) {
+    while (end.receive(bits, bytes) && bits != kStop) {
+        if (bits == kEcho && !end.send(kEcho, bytes)) {
             return;
         }
     }
@@ -198,12 +206,12 @@ struct Least {
     double gap{half};
 };
 
-bool ping_pongs(End& end, std::uint64_t bytes, std::vector<char>& buffer, Least& least)
+bool ping_pongs(End& end, std::uint64_t bytes, Least& least)
 {
     const auto until = Time::now() + kTimePerSize;
     for (unsigned n = 0; n < kLeastRounds || Time::now() < until; ++n) {
         End::Round r{};
-        if (!end.round(bytes, buffer, r)) {
+        if (!end.round(bytes, r)) {
             return false;
         }
         least.half = std::min(least.half, r.half);
@@ -214,18 +222,18 @@ bool ping_pongs(End& end, std::uint64_t bytes, std::vector<char>& buffer, Least&
 }
 
 // Rows that end in a ping-pong of nothing, which is taken off again: it says that all of the row arrived.
-bool rows(End& end, std::uint64_t bytes, double empty_half, std::vector<char>& buffer, Least& least)
+bool rows(End& end, std::uint64_t bytes, double empty_half, Least& least)
 {
     const auto until = Time::now() + kTimePerSize;
     for (unsigned n = 0; n < kLeastRounds || Time::now() < until; ++n) {
         const auto begin = Time::now();
         for (unsigned i = 0; i < kRowLength; ++i) {
-            if (!end.send(kRow, buffer.data(), bytes)) {
+            if (!end.send(kRow, bytes)) {
                 return false;
             }
         }
         End::Round r{};
-        if (!end.round(0, buffer, r)) {
+        if (!end.round(0, r)) {
             return false;
         }
         least.gap = std::min(least.gap, std::max(1.0, since(begin) - 2 * empty_half) / kRowLength);
@@ -235,15 +243,14 @@ bool rows(End& end, std::uint64_t bytes, double empty_half, std::vector<char>& b
 
 bool measure(End& end, PathFinding& finding)
 {
-    std::vector<char> buffer(kLongest);
     std::vector<model::Point> send, gap, latency, receive;
     Least empty;
-    if (!ping_pongs(end, 0, buffer, empty)) {
+    if (!ping_pongs(end, 0, empty)) {
         return false;
     }
     for (const std::uint64_t bytes : kCostSizes) {
         Least l;
-        if (!ping_pongs(end, bytes, buffer, l) || (bytes <= kLongestEager && !rows(end, bytes, empty.half, buffer, l))) {
+        if (!ping_pongs(end, bytes, l) || (bytes <= kLongestEager && !rows(end, bytes, empty.half, l))) {
             return false;
         }
         finding.points.push_back({bytes, l.half, 0});
@@ -262,7 +269,7 @@ bool measure(End& end, PathFinding& finding)
     for (CostPoint& p : finding.points) {
         p.predicted_ns = model::one_way_ns(finding.cost, p.bytes, model::kPacketBytes);
     }
-    static_cast<void>(end.send(kStop, nullptr, 0));
+    static_cast<void>(end.send(kStop, 0));
     return true;
 }
 

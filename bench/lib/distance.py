@@ -30,7 +30,11 @@ class Watch:
 
     def look(self):
         if self._command:
-            self.turns[-1].append(float(subprocess.run(self._command, capture_output=True, text=True, check=True).stdout))
+            done = subprocess.run(self._command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                self.turns[-1].append(float(done.stdout))
+            else:   # a processor is ours no more
+                self._command = None
 
     def kinds(self):
         """{NEAR or FAR_AWAY: the turns in which every look saw that, CHANGED: the others}. Empty if nothing was seen."""

@@ -70,10 +70,14 @@ class Lab:
     def make(cls, options):
         name = f"cmp{os.getpid()}"
         wanted, faults = split_faults(options)
-        _run("up", "-n", name, *up_options(wanted))
-        made = cls(name, made=True)
-        for host in made.hosts if faults else ():
-            _run("fault", "-n", name, host, *faults)
+        try:
+            _run("up", "-n", name, *up_options(wanted))
+            made = cls(name, made=True)
+            for host in made.hosts if faults else ():
+                _run("fault", "-n", name, host, *faults)
+        except BaseException:   # also when we are interrupted: nobody else would remove it
+            subprocess.run([str(TOOL), "down", "-n", name], capture_output=True, check=False)
+            raise
         return made
 
     def __enter__(self):
