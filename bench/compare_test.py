@@ -377,6 +377,10 @@ class DistanceTest(unittest.TestCase):
                                        "61 to 240 ns in 1 turn (changed)")
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
+    def test_one_look_that_found_both_on_one_core_makes_the_others_no_farther(self):
+        self.assertEqual(self.watch([60, 24, 62], [61, 60, 63], [60, 62, 60], [240, 250, 239]).kinds(), {"near": [0, 1, 2], "far": [3]})
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor")
     def test_names_no_kind_where_there_is_one(self):
         self.assertEqual(self.watch([240, 250], [239, 300]).text(), "a line of memory took from one processor to the other 239 to 300 ns in 2 turns")
 
