@@ -40,8 +40,8 @@ class Watch:
         """{NEAR or FAR_AWAY: the turns in which every look saw that, CHANGED: the others}. Empty if nothing was seen."""
         if not self._command or not self.turns:
             return {}
-        looks = sorted(look for turn in self.turns for look in turn)
-        edge = FAR * looks[len(looks) // 10]   # now and then one finds both on one core
+        every = sorted(look for turn in self.turns for look in turn)
+        edge = FAR * every[len(every) // 10]   # now and then one finds both on one core
         found = {}
         for turn, looks in enumerate(self.turns):
             far = {look >= edge for look in looks}

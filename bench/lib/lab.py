@@ -70,13 +70,19 @@ class Lab:
     def make(cls, options):
         name = f"cmp{os.getpid()}"
         wanted, faults = split_faults(options)
+        ours = True
         try:
-            _run("up", "-n", name, *up_options(wanted))
+            try:
+                _run("up", "-n", name, *up_options(wanted))
+            except LabError:   # it took back what it had begun, and one of this name that is up already is not ours
+                ours = False
+                raise
             made = cls(name, made=True)
             for host in made.hosts if faults else ():
                 _run("fault", "-n", name, host, *faults)
         except BaseException:   # also when we are interrupted: nobody else would remove it
-            subprocess.run([str(TOOL), "down", "-n", name], capture_output=True, check=False)
+            if ours:
+                subprocess.run([str(TOOL), "down", "-n", name], capture_output=True, check=False)
             raise
         return made
 
