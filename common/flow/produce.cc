@@ -86,6 +86,9 @@ std::size_t Machine::produce_control(Connection& c, TimePoint now, std::span<TxF
         seal(c, out[n++], h, {}, now);
     }
     if (asking || c.probe_owed || (c.ack_owed && !can_send_data(c))) {
+        if (static_cast<ListLinkOf<0>&>(c).linked()) {
+            control_.remove(c);   // places came back for it
+        }
         control_.push_front(c);   // `out` is full
     }
     return n;
@@ -282,15 +285,18 @@ void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
             case wire::FrameKind::kLane:
             case wire::FrameKind::kBlock: want_send(*c); break;
             case wire::FrameKind::kPull:
+                --stats_.pulls_out;
                 if (TrainRx* const t = c->bulk->rx.find(f.number); t != nullptr) {
                     t->guess = true;
                     want_control(*c);
                 }
                 break;
             case wire::FrameKind::kProbe:
+                --stats_.probes_out;
                 c->probe_owed = true;
                 want_control(*c);
                 break;
+            case wire::FrameKind::kAck: --stats_.acks_out; break;
             default: break;
         }
         want_ack(*c);   // what it told in passing was not told

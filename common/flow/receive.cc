@@ -141,7 +141,9 @@ Received Machine::receive(std::span<const std::byte> frame, TimePoint now, const
             break;
         case wire::FrameKind::kBlock:
             receive_block(*c, h, body, payload, now, r);
-            begin_row(*c, h, frame);
+            if (r.drop == Drop::kNone) {
+                begin_row(*c, h, frame);
+            }
             break;
         case wire::FrameKind::kPull:
             if (const Drop pull = receive_pull(*c, h, body, now); pull != Drop::kNone) {
@@ -267,19 +269,20 @@ bool Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
         return a.news;
     }
     Bulk& b = *c.bulk;
+    bool told = false;
     if (before(b.acked, ack)) {
         b.acked = ack;
         b.sacked = sack;
+        told = true;
     } else if (b.acked == ack) {
+        told = (sack & ~b.sacked) != 0;
         b.sacked |= sack;
-    } else {
-        return false;
     }
-    if (!b.tx.idle()) {
+    if (told && !b.tx.idle()) {
         queue_event(c);
         c.backoff = 0;
     }
-    return true;
+    return told;
 }
 
 // ---- data ----

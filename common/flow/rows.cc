@@ -138,7 +138,7 @@ bool Machine::receive_next_of_lane(std::span<const std::byte> frame) noexcept
     }
     wire::FrameHead h;
     std::memcpy(&h, frame.data(), sizeof h);
-    if (h.number.get() != rx.next() || h.bytes.get() > frame.size() - sizeof h) {
+    if (h.number.get() != rx.next() || h.bytes.get() == 0 || h.bytes.get() > frame.size() - sizeof h) {
         return false;
     }
     rx.next_arrived();

@@ -155,6 +155,10 @@ void Machine::restart_probe(Connection& c, TimePoint now) noexcept
 
 void Machine::probe_due(Connection& c, TimePoint now) noexcept
 {
+    if (c.tx_idle() && c.returns_known) {   // what it was set for has been answered meanwhile
+        restart_probe(c, now);
+        return;
+    }
     ++stats_.timeouts;
     c.asked = std::min(c.asked, now);
     bool data = false;

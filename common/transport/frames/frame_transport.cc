@@ -497,6 +497,7 @@ bool FrameTransport::prepare_sleep() noexcept
             ch.machine->set_polling(false);
             ch.machine->flush_acks();
             flush(ch, now_);
+            quiet = quiet && !ch.machine->has_events();   // what another transport's pass made of ours is told by a pass
         }
         publish(ch);
     }

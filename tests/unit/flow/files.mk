@@ -13,6 +13,7 @@ unit_flow_test_SOURCES = \
     unit/flow/lane_row_test.cc \
     unit/flow/loss_test.cc \
     unit/flow/machine_test.cc \
+    unit/flow/question_test.cc \
     unit/flow/shared_pools_test.cc \
     unit/flow/sleepers_test.cc \
     unit/flow/sim.cc \
