@@ -239,14 +239,16 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
     const std::uint64_t id = seen.opener.endpoint_id.get();
     const auto it = by_endpoint_.find(id);
     if (it != by_endpoint_.end()) {
-        MutexLock guard{it->second->lock};
-        const bool agrees = seen.by_address ? same_public(it->second->name_, seen.opener) : adopt_name(*it->second, seen.opener);
-        if (!agrees) {
+        Session& known = *it->second;
+        MutexLock guard{known.lock};
+        const bool agrees = seen.by_address ? !known.proved_ && same_public(known.name_, seen.opener) : adopt_name(known, seen.opener);
+        if (!agrees) {   // one that proved itself has our name, and calls by it
             reason = wire::RejectReason::kName;
             return Status::kRefused;
         }
-        it->second->called(from, seen.features);
-        return it->second;
+        known.proved_ = known.proved_ || !seen.by_address;
+        known.called(from, seen.features);
+        return &known;
     }
     // Somebody whom the host added by address, and who came first.
     const auto by_name = [&](Session& s) {
@@ -279,6 +281,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
             meant->called(from, seen.features);
             meant->name_ = seen.opener;
             meant->name_known_ = !seen.by_address;
+            meant->proved_ = !seen.by_address;
             meant->endpoint_id_.store(id, std::memory_order_relaxed);
             return meant;
         }
@@ -287,6 +290,7 @@ Result<Session*> SessionLayer::session_of_opener(const HelloSeen& seen, const In
     if (made) {
         MutexLock guard{(*made)->lock};
         (*made)->called(from, seen.features);
+        (*made)->proved_ = !seen.by_address;
     }
     return made;
 }

@@ -210,6 +210,7 @@ private:
     std::size_t held_bytes_ LINNET_GUARDED_BY(lock) = 0;
     bool in_held_ LINNET_GUARDED_BY(lock) = false;                 // in the layer's list; leaves it at the next poll
     bool starved_ LINNET_GUARDED_BY(lock) = false;                 // lost_for_memory(), at the next poll
+    bool proved_ LINNET_GUARDED_BY(lock) = false;                  // by a hello or a welcome that knew a secret: who calls without one is not it
     Session* next_held_{nullptr};                                  // under the layer's lock of that list
     wire::PacketHead ack_packet_ LINNET_GUARDED_BY(lock);          // the link points at it while blocked_
 

@@ -6,6 +6,7 @@ single_threaded_programs += unit_session_test
 unit_session_test_SOURCES = \
     unit/session/bulk_port_test.cc \
     unit/session/handshake_test.cc \
+    unit/session/opening_test.cc \
     unit/session/paths_test.cc \
     unit/session/session_layer_test.cc \
     unit/session/two_networks.h
