@@ -4,6 +4,7 @@
 #include "contract/endpoint.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -96,6 +97,24 @@ bool becomes_readable(const Transport& transport)
         std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
     return readable(transport);
+}
+
+unsigned polled_for_a_while(Transport& transport)
+{
+    unsigned events = 0;
+    for (const TimePoint end = monotonic_now() + std::chrono::milliseconds{50}; monotonic_now() < end;) {
+        events += transport.poll(64);
+    }
+    return events;
+}
+
+LowDescriptors::LowDescriptors()
+{
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const int lowest = ::dup(0);   // the lowest free number becomes the limit
+    const rlimit low{static_cast<rlim_t>(lowest), before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+    ::close(lowest);
 }
 
 wire::BulkHead bulk_head(std::uint32_t slot, std::size_t bytes)

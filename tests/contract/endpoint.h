@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <deque>
@@ -41,6 +42,20 @@ struct Packet {
 // Is the descriptor that a sleeper would wait for readable? Now, or within a second.
 [[nodiscard]] bool readable(const Transport& transport);
 [[nodiscard]] bool becomes_readable(const Transport& transport);
+// Events of so many passes as fit into 50 ms.
+[[nodiscard]] unsigned polled_for_a_while(Transport& transport);
+
+// There is no descriptor left.
+class LowDescriptors {
+public:
+    LowDescriptors();
+    ~LowDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    LowDescriptors(const LowDescriptors&) = delete;
+    LowDescriptors& operator=(const LowDescriptors&) = delete;
+
+private:
+    rlimit before_{};
+};
 
 class Sink final : public TransportSink {
 public:

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -546,15 +545,13 @@ TEST(ShmLink, RubbishIsCountedAndSaid)
 
 TEST(ShmLink, NoDescriptorIsReportedAndTheNextAttemptWorks)
 {
+    testing::expect_complaint("shm: cannot open a connection: Too many open files (1 times); raise the limit of open files");
     Pair pair{kind_named("Shm")};
-    ::rlimit old{};
-    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
-    const ::rlimit none{3, old.rlim_max};
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    const auto refused = pair.a().transport->connect(PeerId{2}, LinkRole::kLane, pair.b().name);
-    pair.settle();
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
-    EXPECT_EQ(refused.status(), Status::kNoDescriptors);
+    {
+        const LowDescriptors none;
+        EXPECT_EQ(pair.a().transport->connect(PeerId{2}, LinkRole::kLane, pair.b().name).status(), Status::kNoDescriptors);
+        pair.settle();
+    }
     pair.open(LinkRole::kLane);
 }
 
@@ -564,16 +561,35 @@ TEST(ShmLink, NoDescriptorForTheMemoryEndsTheAttempt)
     testing::expect_complaint("shm: cannot make shared memory: too many open files; raise their limit (ulimit -n, RLIMIT_NOFILE) (1 times)");
     Pair pair{kind_named("Shm")};
     ASSERT_TRUE(pair.a().transport->connect(PeerId{2}, LinkRole::kLane, pair.b().name).ok());
-    ::rlimit old{};
-    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
-    const ::rlimit none{3, old.rlim_max};
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-    for (int i = 0; i < 10'000 && pair.a().sink.downs.empty(); ++i) {
-        pair.a().transport->poll(64);
+    {
+        const LowDescriptors none;
+        for (int i = 0; i < 10'000 && pair.a().sink.downs.empty(); ++i) {
+            pair.a().transport->poll(64);
+        }
     }
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
     ASSERT_EQ(pair.a().sink.downs.size(), 1u);
     EXPECT_FALSE(pair.a().sink.downs[0].up);
+    pair.open(LinkRole::kLane);
+}
+
+TEST(ShmLink, NoDescriptorToAcceptWithDoesNotSpinAndTheOpenerLearnsAtOnce)
+{
+    testing::expect_complaint("raise the limit of open files");
+    Pair pair{kind_named("Shm")};
+    ASSERT_TRUE(pair.a().transport->connect(PeerId{2}, LinkRole::kLane, pair.b().name).ok());
+    for (int i = 0; i < 10'000 && !readable(*pair.b().transport); ++i) {
+        pair.a().transport->poll(64);
+    }
+    {
+        const LowDescriptors none;
+        EXPECT_LE(polled_for_a_while(*pair.b().transport), 3u) << "the listener spins";
+        EXPECT_FALSE(readable(*pair.b().transport)) << "a sleeper would spin";
+        EXPECT_NE(pair.b().transport->next_timer(), TimePoint::max());
+    }
+    for (const TimePoint end = monotonic_now() + std::chrono::seconds{2}; pair.a().sink.downs.empty() && monotonic_now() < end;) {
+        pair.a().transport->poll(64);
+    }
+    EXPECT_EQ(pair.a().sink.downs.size(), 1u) << "it tries another way at once";
     pair.open(LinkRole::kLane);
 }
 

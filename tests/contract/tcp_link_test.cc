@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -508,22 +507,6 @@ TEST_P(CongestionControl, RefusedNameIsToldAndTheSystemsOwnUsed)
 
 // ---- descriptors ----
 
-class LowDescriptors {
-public:
-    explicit LowDescriptors(rlim_t limit)
-    {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const rlimit low{limit, before_.rlim_max};
-        EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
-    }
-    ~LowDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-    LowDescriptors(const LowDescriptors&) = delete;
-    LowDescriptors& operator=(const LowDescriptors&) = delete;
-
-private:
-    rlimit before_{};
-};
-
 TEST_P(TcpLink, TooFewDescriptorsAreAnErrorAtTheStartThatNamesBothNumbers)
 {
     testing::expect_complaint("33554");   // 2 x 16777216 and some
@@ -536,8 +519,7 @@ TEST_P(TcpLink, NoDescriptorForAConnectionIsReportedAsSuch)
 {
     testing::expect_complaint("raise the limit of open files");
     {
-        LowDescriptors low{static_cast<rlim_t>(::dup(0))};   // the lowest free number becomes the limit
-        ::close(static_cast<int>(descriptor_limit().soft));
+        const LowDescriptors none;
         connect();
         ASSERT_TRUE(pair->run_until([&] { return !a().downs.empty(); }));
     }
@@ -552,14 +534,8 @@ TEST_P(TcpLink, NoDescriptorToAcceptWithDoesNotSpinAndRecovers)
     raw.start(pair->b().name);
     ASSERT_TRUE(pair->run_until([&] { return readable(*pair->b().transport); }));
     {
-        const int lowest = ::dup(0);
-        LowDescriptors low{static_cast<rlim_t>(lowest)};
-        ::close(lowest);
-        unsigned events = 0;
-        const TimePoint end = monotonic_now() + std::chrono::milliseconds{50};
-        while (monotonic_now() < end) {
-            events += pair->b().transport->poll(64);
-        }
+        const LowDescriptors none;
+        const unsigned events = polled_for_a_while(*pair->b().transport);
         EXPECT_GE(events, 1u);
         EXPECT_LE(events, 3u) << "the listener spins";
         EXPECT_FALSE(readable(*pair->b().transport)) << "a sleeper would spin";

@@ -27,6 +27,7 @@ namespace {
 constexpr unsigned kAcceptsAtOnce = 32;
 constexpr int kBacklog = 4096;   // the system cuts it to net.core.somaxconn
 constexpr unsigned kMaxStrangers = 256;
+constexpr Nanos kListenerRest = std::chrono::milliseconds{100};
 constexpr Nanos kSetupTime = std::chrono::seconds{10};
 
 }   // namespace
@@ -72,6 +73,8 @@ Status ShmTransport::open(TransportSink& sink, wire::EndpointName& name) noexcep
             return log_errno(log_, "shm: cannot listen on an abstract socket", s.error);
         }
         listener_ = std::move(s.fd);
+        RoleScope token{token_};   // nobody else knows us yet
+        spare_ = spare_descriptor();
     } catch (const std::bad_alloc&) {
         return Status::kNoMemory;
     }
@@ -153,13 +156,14 @@ void ShmTransport::start(Link& link) noexcept
     auto memory = create_memfd("linnet-link", bytes, quiet);
     auto mapping = memory.ok() ? Mapping::map(memory->get(), bytes, MapAccess::kReadWrite, quiet) : Result<Mapping>{memory.status()};
     if (!mapping.ok()) {
-        const char* const what = mapping.status() == Status::kNoDescriptors
-                                     ? "cannot make shared memory: too many open files; raise their limit (ulimit -n, RLIMIT_NOFILE)"
-                                     : "cannot make shared memory";
+        const char* const why = mapping.status() == Status::kNoDescriptors ? "too many open files; raise their limit (ulimit -n, RLIMIT_NOFILE)"
+                                                                           : status_text(mapping.status());
+        std::array<char, 120> what{};
+        std::snprintf(what.data(), what.size(), "cannot make shared memory: %s", why);
         if (const std::uint64_t n = memory_throttle_.hit(); n != 0) {
-            LINNET_LOG(log_, kError, "shm: %s (%llu times)", what, static_cast<unsigned long long>(n));
+            LINNET_LOG(log_, kError, "shm: %s (%llu times)", what.data(), static_cast<unsigned long long>(n));
         }
-        fail_link(link, mapping.status(), 0, what);
+        fail_link(link, mapping.status(), 0, what.data());
         return;
     }
     link.segment = std::move(*mapping);
@@ -215,16 +219,38 @@ unsigned ShmTransport::accept_some() noexcept
         SocketOrError s = unix_accept(listener_.get());
         if (s.error != 0) {
             if (s.error != EAGAIN && s.error != ECONNABORTED) {
-                if (const std::uint64_t n = rubbish_throttle_.hit(); n != 0) {
-                    LINNET_LOG(log_, kError, "shm: cannot accept a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)",
-                               errno_text(s.error), static_cast<unsigned long long>(n));
-                }
+                accept_failed(s.error);
             }
             return done;
         }
         adopt(std::move(s.fd));
     }
+    if (strangers_ >= kMaxStrangers) {
+        pause_listener();
+    }
     return done;
+}
+
+// What waits at the listener keeps it readable: the poller would spin, and no thread of this process sleep.
+void ShmTransport::pause_listener() noexcept
+{
+    static_cast<void>(epoll_.modify(listener_.get(), 0, kListenerTag, log_));
+    listen_again_ = clock_.now() + kListenerRest;
+}
+
+// One connection is taken with the descriptor kept for this, and closed: its opener learns at once, and tries another way.
+void ShmTransport::accept_failed(int error) noexcept
+{
+    if (const std::uint64_t n = descriptor_throttle_.hit(); n != 0) {
+        LINNET_LOG(log_, kError, "shm: cannot accept a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)",
+                   errno_text(error), static_cast<unsigned long long>(n));
+    }
+    spare_.reset();
+    {
+        const SocketOrError refused = unix_accept(listener_.get());
+    }
+    spare_ = spare_descriptor();
+    pause_listener();
 }
 
 void ShmTransport::adopt(Fd fd) noexcept

@@ -94,7 +94,14 @@ Result<LinkId> ShmTransport::connect(PeerId peer, LinkRole role, const wire::End
     }
     if (s.error != 0) {
         LINNET_LOG(log_, kDebug, "shm: no way to endpoint %016llx: %s", static_cast<unsigned long long>(name.endpoint_id.get()), errno_text(s.error));
-        return s.error == ECONNREFUSED || s.error == ENOENT ? Status::kUnreachable : status_from_errno(s.error);
+        const Status why = s.error == ECONNREFUSED || s.error == ENOENT ? Status::kUnreachable : status_from_errno(s.error);
+        if (why == Status::kNoDescriptors) {
+            if (const std::uint64_t n = descriptor_throttle_.hit(); n != 0) {
+                LINNET_LOG(log_, kError, "shm: cannot open a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)",
+                           errno_text(s.error), static_cast<unsigned long long>(n));
+            }
+        }
+        return why;
     }
     const Result<LinkId> id = links_.request(peer, role, std::move(s.fd));
     if (id.ok()) {
@@ -127,6 +134,8 @@ void ShmTransport::shutdown() noexcept
         }
     }
     listener_.reset();   // takes it out of the epoll set: no duplicate of it exists
+    listen_again_ = TimePoint::max();
+    spare_.reset();
 }
 
 // ---- ending ----
@@ -350,7 +359,7 @@ unsigned ShmTransport::poll(unsigned budget) noexcept
     if (ask_now_ || now - asked_ >= (opening_.empty() ? ask_idle_ : ask_opening_)) {
         asked_ = now;
         done += poll_epoll(budget);
-        if (!opening_.empty()) {
+        if (!opening_.empty() || listen_again_ != TimePoint::max()) {
             done += run_timers();
         }
         if (sent_.load(std::memory_order_relaxed)) {
@@ -391,10 +400,17 @@ void ShmTransport::take_one(Link& link) noexcept
     links_.recycle();
 }
 
-// Links that did not open in time.
+// Links that did not open in time, and the listener's pause.
 unsigned ShmTransport::run_timers() noexcept
 {
-    return opening_.expire(clock_.now(), [this](Link& link) {
+    const TimePoint now = clock_.now();
+    unsigned done = 0;
+    if (now >= listen_again_) {
+        listen_again_ = TimePoint::max();
+        static_cast<void>(epoll_.modify(listener_.get(), EPOLLIN, kListenerTag, log_));
+        ++done;
+    }
+    return done + opening_.expire(now, [this](Link& link) {
         token_.assert_held();
         std::array<char, 96> what{};
         std::snprintf(what.data(), what.size(), "gave up while %s", state_text(link.state));
@@ -483,7 +499,7 @@ void ShmTransport::finish_sleep() noexcept
 TimePoint ShmTransport::next_timer() const noexcept
 {
     RoleScope token{token_};
-    return std::min({opening_.due(), trim_due_, dead_due_});
+    return std::min({opening_.due(), trim_due_, dead_due_, listen_again_});
 }
 
 }   // namespace linnet::shm

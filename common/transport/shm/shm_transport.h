@@ -105,6 +105,8 @@ private:
     unsigned start_requested() noexcept LINNET_REQUIRES(token_);
     void start(Link& link) noexcept LINNET_REQUIRES(token_);
     unsigned accept_some() noexcept LINNET_REQUIRES(token_);
+    void accept_failed(int error) noexcept LINNET_REQUIRES(token_);
+    void pause_listener() noexcept LINNET_REQUIRES(token_);
     void adopt(Fd fd) noexcept LINNET_REQUIRES(token_);
     unsigned receive_setup(Link& link) noexcept LINNET_REQUIRES(token_);
     void offer_arrived(Link& link, std::span<const std::byte> packet, std::span<Fd> passed) noexcept LINNET_REQUIRES(token_);
@@ -188,6 +190,8 @@ private:
     std::atomic<bool> sent_{false};   // since trim_due_ was set last; relaxed: a hint
     TimePoint trim_due_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // while a link that is up may hold more memory than an idle one shall
     TimePoint dead_due_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // while a lane is up
+    TimePoint listen_again_ LINNET_GUARDED_BY(token_){TimePoint::max()};   // the listener rests until then
+    Fd spare_ LINNET_GUARDED_BY(token_);
     Ticks asked_ LINNET_GUARDED_BY(token_){0};             // epoll, last
     bool ask_now_ LINNET_GUARDED_BY(token_){true};
     unsigned passes_ LINNET_GUARDED_BY(token_){0};         // since the time was looked at
@@ -202,6 +206,7 @@ private:
     std::uint64_t rubbish_{0};
     LogThrottle rubbish_throttle_;
     LogThrottle memory_throttle_;
+    LogThrottle descriptor_throttle_;
 };
 
 }   // namespace linnet::shm
