@@ -345,7 +345,7 @@ void Proto::on_peer_down(session::Session& s, Status why, IntrusiveQueue<session
                 r->am_block = nullptr;
             }
             r->tx_out = false;   // `unacked` held it
-            finish_send(peer, *r, why);
+            finish_send(peer, *r, r->ended || r->ends_with_tx ? r->end_status : why);   // the peer may have said before it died how this ended
         }
         release_spares(peer);
     }

@@ -274,22 +274,21 @@ void Proto::close_space(std::uint32_t space_id) noexcept
     }
     DetachedList<UnexpectedMessage> left;
     {
+        // What leaves the queue leaves the lists of its peer in the same breath: a cancel, or the death of its sender, takes what it finds listed for queued.
         SpinLockGuard guard{space->lock};
-        left = space->match.detach_unexpected();
-    }
-    while (UnexpectedMessage* m = left.pop()) {
-        auto& u = static_cast<Unexpected&>(*m);
-        shared_counters_.add_shared(Counter::kUnexpectedDropped, 1);
-        bool arriving = false;
-        {
-            SpinLockGuard guard{space->lock};
+        DetachedList<UnexpectedMessage> all = space->match.detach_unexpected();
+        while (UnexpectedMessage* const m = all.pop()) {
+            auto& u = static_cast<Unexpected&>(*m);
+            shared_counters_.add_shared(Counter::kUnexpectedDropped, 1);
             unlist(*space, u);
-            arriving = u.arriving;
-            u.dropped = arriving;   // its reader frees it
+            u.dropped = u.arriving;   // its reader frees it
+            if (!u.arriving) {
+                left.push_back(*m);
+            }
         }
-        if (!arriving) {
-            discard(u);
-        }
+    }
+    while (UnexpectedMessage* const m = left.pop()) {
+        discard(static_cast<Unexpected&>(*m));
     }
 }
 

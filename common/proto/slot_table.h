@@ -65,7 +65,7 @@ private:
     {
         const std::size_t old = slots_.size();
         const std::size_t now = old == 0 ? 64 : old * 2;
-        if (now > kIndexMask) {
+        if (now > std::size_t{kIndexMask} + 1) {
             return false;
         }
         try {

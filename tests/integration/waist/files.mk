@@ -19,6 +19,7 @@ integration_waist_test_SOURCES = \
     integration/waist/privilege_test.cc \
     integration/waist/provider_like_test.cc \
     integration/waist/replay_test.cc \
+    integration/waist/space_test.cc \
     integration/waist/stats_page_test.cc \
     integration/waist/two_hosts.h \
     integration/waist/waist.h \
@@ -35,7 +36,8 @@ integration_waist_shm_test_SOURCES = \
     integration/waist/delivery_test.cc \
     integration/waist/messages_test.cc \
     integration/waist/onesided_test.cc \
-    integration/waist/provider_like_test.cc
+    integration/waist/provider_like_test.cc \
+    integration/waist/space_test.cc
 integration_waist_shm_test_LDADD = $(TEST_LIBS) $(top_builddir)/common/liblinnet.la
 
 # Operators new and delete of its own, as ThreadSanitizer has them: single-threaded for its tree's sake.
