@@ -7,7 +7,6 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -15,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sys/cpu_set.h"
 #include "sys/fd.h"
 #include "sys/process.h"
 
@@ -80,13 +80,6 @@ bool may_open_raw_sockets()
     return false;
 }
 
-unsigned usable_cores()
-{
-    ::cpu_set_t set;
-    CPU_ZERO(&set);
-    return ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 0;
-}
-
 }   // namespace
 
 Result<HostFacts> read_host_facts(const Log& log)
@@ -98,7 +91,7 @@ Result<HostFacts> read_host_facts(const Log& log)
     HostFacts facts;
     facts.host = host_name();
     facts.kernel = kernel_release();
-    facts.cores = usable_cores();
+    facts.cores = usable_cpus();
     facts.user = user_id();
     facts.raw_sockets = may_open_raw_sockets();
     const DescriptorLimit limit = descriptor_limit();

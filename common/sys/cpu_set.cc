@@ -18,8 +18,8 @@ constexpr std::size_t kKernelCpus = 16384;
 using Word = unsigned long;   // the kernel's, of which cpu_set_t is made
 constexpr std::size_t kWordBits = 8 * sizeof(Word);
 
-// Allocates nothing: helpers ask, and a thread that is stopped in malloc() may hold a lock of it.
-CpuSet affinity_of(::pid_t thread) noexcept
+// Allocates nothing: helpers ask, and a thread that is stopped in malloc() may hold a lock of it. Empty: the kernel did not tell.
+CpuSet told_affinity(::pid_t thread) noexcept
 {
     CpuSet result;
     std::array<Word, kKernelCpus / kWordBits> words{};
@@ -30,6 +30,12 @@ CpuSet affinity_of(::pid_t thread) noexcept
             }
         }
     }
+    return result;
+}
+
+CpuSet affinity_of(::pid_t thread) noexcept
+{
+    CpuSet result = told_affinity(thread);
     if (result.empty()) {
         result = CpuSet::range(0, static_cast<unsigned>(std::clamp(::sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(CpuSet::kCpus))));
     }
@@ -58,6 +64,14 @@ std::string CpuSet::text() const
 CpuSet process_affinity() noexcept { return affinity_of(::getpid()); }
 
 CpuSet thread_affinity(std::uint32_t thread) noexcept { return affinity_of(static_cast<::pid_t>(thread)); }
+
+unsigned usable_cpus() noexcept { return affinity_of(0).count(); }
+
+unsigned launcher_cpus() noexcept
+{
+    const ::pid_t parent = ::getppid();   // 0: in another namespace
+    return parent != 0 ? told_affinity(parent).count() : 0;
+}
 
 bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread) noexcept
 {

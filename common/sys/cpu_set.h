@@ -105,4 +105,8 @@ private:
 bool set_thread_affinity(const CpuSet& cpus, std::uint32_t thread = 0) noexcept;
 [[nodiscard]] CpuSet thread_affinity(std::uint32_t thread = 0) noexcept;
 
+[[nodiscard]] unsigned usable_cpus() noexcept;   // that the calling thread's affinity allows; at least 1
+// That the affinity of the parent process allows: the launcher's, which binds each rank to a part of them. 0: unknown.
+[[nodiscard]] unsigned launcher_cpus() noexcept;
+
 }   // namespace linnet

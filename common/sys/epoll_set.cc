@@ -70,6 +70,10 @@ unsigned EpollSet::wait(std::span<EpollEvent> events, Nanos timeout) const noexc
     } else {
         n = ::epoll_wait(fd_.get(), events.data(), room, milliseconds_up(timeout));
     }
+    if (n < 0 && errno != EINTR && timeout > Nanos::zero()) {   // it was closed under us, or is forbidden: who would sleep on it shall not burn a core
+        const timespec nap = to_timespec(std::min<Nanos>(timeout, std::chrono::milliseconds{1}));
+        ::nanosleep(&nap, nullptr);
+    }
     return n > 0 ? static_cast<unsigned>(n) : 0;
 }
 

@@ -129,23 +129,6 @@ unsigned current_cpu() noexcept
     return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
 }
 
-unsigned usable_cpus() noexcept
-{
-    // The kernel's mask may be wider than cpu_set_t on very large machines; sched_getaffinity then refuses, and we take the online count.
-    cpu_set_t set;
-    if (::sched_getaffinity(0, sizeof set, &set) == 0) {
-        return static_cast<unsigned>(std::max(CPU_COUNT(&set), 1));
-    }
-    return online_cpus();
-}
-
-unsigned launcher_cpus() noexcept
-{
-    cpu_set_t set;
-    const pid_t parent = ::getppid();   // 0: in another namespace
-    return parent != 0 && ::sched_getaffinity(parent, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : 0;
-}
-
 unsigned online_cpus() noexcept { return static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L)); }
 
 Nanos thread_cpu_time() noexcept

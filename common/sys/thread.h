@@ -49,9 +49,6 @@ private:
 
 [[nodiscard]] std::uint32_t thread_id() noexcept;       // the kernel's, unique on this host
 [[nodiscard]] unsigned current_cpu() noexcept;          // may be another one by the time the caller looks at it; some 10 ns
-[[nodiscard]] unsigned usable_cpus() noexcept;          // that its affinity allows; at least 1
-// That the affinity of the parent process allows: the launcher's, which binds each rank to a part of them. 0: unknown.
-[[nodiscard]] unsigned launcher_cpus() noexcept;
 [[nodiscard]] unsigned online_cpus() noexcept;          // of the machine; at least 1
 [[nodiscard]] Nanos thread_cpu_time() noexcept;
 // The class SCHED_IDLE for a thread of this host (0: the calling one), or the ordinary one again. False: it is gone, or may not; back from SCHED_IDLE takes

@@ -9,6 +9,7 @@
 
 #include "progress/progress_engine.h"
 #include "support/test_log.h"
+#include "sys/cpu_set.h"
 #include "sys/system_clock.h"
 #include "sys/thread.h"
 #include "unit/progress/fake_source.h"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "support/test_log.h"
+#include "sys/cpu_set.h"
 #include "sys/thread.h"
 
 namespace linnet {
