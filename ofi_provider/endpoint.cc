@@ -188,7 +188,7 @@ int Endpoint::alias(EndpointFid& of, const struct fi_alias& want)
     return FI_SUCCESS;
 }
 
-// With the last alias all ends: what is under way is dropped without a completion, as fi_endpoint(3) says.
+// With the last alias all ends: what is under way is dropped without a completion, as fi_endpoint(3) says, unless it ends while what was sent is acknowledged.
 void Endpoint::release() noexcept
 {
     if (--aliases_ != 0) {

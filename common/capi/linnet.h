@@ -6,10 +6,10 @@
  *                operations, linnet_watch.h what a host needs that matches by itself.
  * Who owns it    A host opens a context and closes it. Two contexts in one process are independent. After fork() the
  *                contexts of the parent are dead in the child: every call answers LINNET_ERR_CLOSED.
- * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message handlers run only inside
- *                linnet_progress(), linnet_wait() or linnet_hand_out() (linnet_watch.h), on the thread that called it, with no lock held: they may call
- *                any function of this header, linnet_progress() too. The event thread moves data and matches, but never calls the host; the exceptions are
- *                a pack or unpack function, which may touch nothing but its own request's data, and what linnet_attend() registers.
+ * Threads        Every function may be called from any thread, except where it says otherwise. Completion and message handlers run only in calls of
+ *                linnet_progress(), linnet_wait(), linnet_hand_out() (linnet_watch.h), linnet_context_flush() and linnet_context_close(), on their thread,
+ *                with no lock held: they may call any function of this header, linnet_progress() too. The event thread never calls the host; the exceptions
+ *                are a pack or unpack function, which may touch nothing but its own request's data, and what linnet_attend() registers.
  * Blocking       Only linnet_wait(), linnet_context_flush(), linnet_context_close() and, with LINNET_MAY_SLEEP, linnet_progress().
  *                Each is bounded by its argument or by the setting it names.
  * Failure        A negative linnet_status_t; its reason is logged once, by the function that found it, through the host's log sink. Outputs are written
@@ -117,12 +117,12 @@ typedef struct linnet_open_options {
 /* Open the transports and start the event thread. Connects to nobody. */
 LINNET_API linnet_status_t linnet_context_open(const linnet_open_options_t* options, linnet_context_t** out) LINNET_NOEXCEPT;
 
-/* Wait until everything sent has been acknowledged by living peers, at most `timeout_ns`.
+/* Wait until everything sent has been acknowledged by living peers, at most `timeout_ns`; UINT64_MAX: as long as the setting finalize_timeout says.
  * @retval LINNET_ERR_TIMED_OUT  a peer has not acknowledged; its name was logged */
 LINNET_API linnet_status_t linnet_context_flush(linnet_context_t* ctx, uint64_t timeout_ns) LINNET_NOEXCEPT;
 
-/* Say goodbye to every peer, stop the event thread, free everything. Bounded by the setting finalize_timeout. Requests that
- * are still incomplete end without their `done`; their storage is the host's again. No other call may be under way. */
+/* Say goodbye to every peer, stop the event thread, free everything. Bounded by the setting finalize_timeout. Requests that end meanwhile tell their
+ * `done`; the others end without. Their storage is the host's again when this returns. No other call may be under way. */
 LINNET_API void linnet_context_close(linnet_context_t* ctx) LINNET_NOEXCEPT;
 
 typedef struct linnet_caps {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/assert.h"
 #include "core/copy_choice.h"
 #include "core/path_profile.h"
 #include "core/transport_table.h"
@@ -76,7 +77,8 @@ Status Context::apply_settings(const OpenArgs& args)
 {
     log_.configure(LogLevel::kWarn, args.log, args.log_arg);
     std::string error;
-    Status s = settings_.load_environment(log_, error);
+    const Log quiet{LogLevel::kNone, nullptr, nullptr};   // what is to be said of variables that nobody knows is said at the level that the others ask for
+    Status s = settings_.load_environment(quiet, error);
     for (const auto& [name, value] : args.settings) {
         if (s == Status::kOk) {
             s = settings_.set(name, value, error);
@@ -87,6 +89,8 @@ Status Context::apply_settings(const OpenArgs& args)
         return s;
     }
     log_.configure(settings_.log_level(), args.log, args.log_arg);
+    s = settings_.load_environment(log_, error);
+    LINNET_ASSERT(s == Status::kOk);
     const auto set_default = [&](SettingId id, const std::string& value) {
         if (settings_.origin(id) == SettingOrigin::kDefault) {
             const Status ignored = settings_.set(id, value, error);
@@ -519,6 +523,7 @@ std::uint32_t Context::unacknowledged() noexcept
 
 Status Context::flush(Nanos timeout) noexcept
 {
+    timeout = timeout == Nanos::max() ? settings_.duration(SettingId::kFinalizeTimeout) : timeout;
     engine_->enter();
     const Status s = flush_until(after(timeout));
     if (s == Status::kTimedOut) {
@@ -547,8 +552,7 @@ Status Context::flush_until(TimePoint deadline) noexcept
 
 void Context::close() noexcept
 {
-    const Nanos limit = settings_.duration(SettingId::kFinalizeTimeout);
-    const Status flushed = flush(limit);
+    const Status flushed = flush(Nanos::max());
     {
         TokenGuard token{*engine_};
         sessions_->set_closing();
@@ -557,7 +561,7 @@ void Context::close() noexcept
         }
     }
     if (flushed == Status::kOk) {
-        const Status ignored = flush(limit);   // of the goodbyes
+        const Status ignored = flush(Nanos::max());   // of the goodbyes
         static_cast<void>(ignored);
     }
     engine_->stop();

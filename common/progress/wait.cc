@@ -319,12 +319,12 @@ void ProgressEngine::expect_after_others(Nanos time, Nanos most) noexcept
 Status ProgressEngine::wait(ReadyRef ready, TimePoint deadline) noexcept
 {
     Status status = Status::kOk;
-    while (!ready()) {
+    for (bool looked = false; !ready(); looked = true) {   // who has no time looks once
         if (!started_ || stopping_.load(std::memory_order_seq_cst)) {
             status = Status::kClosed;
             break;
         }
-        if (deadline != TimePoint::max() && clock_.now() >= deadline) {
+        if (looked && deadline != TimePoint::max() && clock_.now() >= deadline) {
             status = Status::kTimedOut;
             break;
         }

@@ -99,6 +99,55 @@ TEST(Goodbye, IsSaidThoughTheConnectionIsBrokenJustThen)
     }
 }
 
+// Who has no time to wait looks all the same: nobody else does here.
+TEST(Waist, WaitsOfNoTimeMakeProgress)
+{
+    Endpoint a;
+    Endpoint b{{{"event_thread", "off"}}};
+    const linnet_peer_t to_b = a.add(b);
+    const linnet_peer_t to_a = b.add(a);
+    unsigned in = 0;
+    const unsigned out = 5;
+    Op send;
+    Op recv;
+    b.recv(recv, to_a, 1, contiguous(&in, sizeof in));
+    a.send(send, to_b, 1, contiguous(&out, sizeof out));
+    for (const auto end = std::chrono::steady_clock::now() + 10s; !recv.complete() && std::chrono::steady_clock::now() < end;) {
+        linnet_wait(b.context(), 0);
+    }
+    EXPECT_EQ(recv.status(), LINNET_OK);
+    EXPECT_EQ(in, out);
+}
+
+TEST(Waist, FlushOfNoLimitEndsWhenTheSettingSays)
+{
+    Endpoint a{{{"finalize_timeout", "300ms"}}};
+    Endpoint silent{{{"event_thread", "off"}}};
+    a.expect_complaints();
+    silent.expect_complaints();   // it is closed when the other is gone
+    const linnet_peer_t to_silent = a.add(silent);
+    silent.add(a);
+    unsigned char byte = 1;
+    Op send;
+    ASSERT_GE(a.send(send, to_silent, 1, contiguous(&byte, 1)), 0);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(linnet_context_flush(a.context(), UINT64_MAX), LINNET_ERR_TIMED_OUT);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 300ms);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+    EXPECT_NE(a.complaints().find("within 300 ms (setting finalize_timeout)"), std::string::npos) << a.complaints();
+}
+
+TEST(Waist, UnknownVariablesAreToldAtTheLevelThatIsAskedFor)
+{
+    ASSERT_EQ(::setenv("LINNET_NO_SUCH_SETTING", "1", 1), 0);
+    Endpoint told;
+    Endpoint quiet{{{"log_level", "error"}}};
+    ::unsetenv("LINNET_NO_SUCH_SETTING");
+    told.expect_complaints();
+    EXPECT_EQ(told.said("unknown variable LINNET_NO_SUCH_SETTING ignored"), 1u);
+    EXPECT_EQ(quiet.said("unknown variable"), 0u);
+}
+
 // The child's copy of the context is dead, says so, and can be closed without a word to the peers.
 TEST(Fork, LeavesTheParentUnharmedAndTheChildWithADeadContext)
 {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sys/cpu_set.h"
 #include "unit/progress/engine_fixture.h"
 
 namespace linnet {
