@@ -23,6 +23,20 @@ static int name_missing(const struct ompi_proc_t *proc)
     return OMPI_ERR_UNREACH;
 }
 
+/* Why no transport leads there Linnet has said itself. */
+static int name_refused(const struct ompi_proc_t *proc, linnet_status_t status)
+{
+    if (status != LINNET_ERR_UNREACHABLE) {
+        char line[240];
+        const char *host = mtl_linnet_host_of(proc);
+
+        (void)snprintf(line, sizeof line, "the Linnet name of rank %u on %.100s cannot be used: %s; is mca_mtl_linnet.so of the same version installed there?",
+                       (unsigned)proc->super.proc_name.vpid, host != NULL ? host : "another host", linnet_status_text(status));
+        mtl_linnet_log(NULL, LINNET_LOG_ERROR, line);
+    }
+    return OMPI_ERR_UNREACH;
+}
+
 /* Log lines and linnet-top then speak of ranks. */
 static void label(const struct ompi_proc_t *proc, linnet_peer_t peer)
 {
@@ -55,8 +69,9 @@ static int proc_add(struct ompi_proc_t *proc)
     }
     memcpy(name.bytes, blob, sizeof name.bytes);
     free(blob);
-    if (linnet_peer_add(mtl_linnet_module.context, &name, &peer) != LINNET_OK) {
-        return OMPI_ERR_UNREACH;   /* Linnet has said why */
+    linnet_status_t status = linnet_peer_add(mtl_linnet_module.context, &name, &peer);
+    if (status != LINNET_OK) {
+        return name_refused(proc, status);
     }
     label(proc, peer);
     proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = endpoint_from_peer(peer);

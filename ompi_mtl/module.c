@@ -17,9 +17,6 @@
 #pragma weak opal_pmix
 #pragma weak orte_process_info
 
-/* Long enough for many retransmissions on a lossy link; short enough that nobody thinks the program hangs at its end. */
-#define FLUSH_TIMEOUT_NS (UINT64_C(10) * 1000 * 1000 * 1000)
-
 /* Open MPI counts in int and keeps its communicators in an array by context id; nothing in Linnet is smaller. */
 #define CONTEXT_ID_MAX ((1 << 30) - 1)
 
@@ -144,8 +141,8 @@ mca_mtl_base_module_t *mtl_linnet_module_open(void)
 static void flush(void)
 {
     if (mtl_linnet_module.context != NULL) {
-        /* What could not be flushed was logged; the end goes on without it. */
-        (void)linnet_context_flush(mtl_linnet_module.context, FLUSH_TIMEOUT_NS);
+        /* What could not be flushed within finalize_timeout was logged; the end goes on without it. */
+        (void)linnet_context_flush(mtl_linnet_module.context, UINT64_MAX);
     }
 }
 

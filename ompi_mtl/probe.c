@@ -26,6 +26,12 @@ static void status_from(const linnet_result_t *result, struct ompi_status_public
     status->_cancelled = 0;
 }
 
+/* What probes for a message of a peer that is lost would look for ever; looked up before the last look, as its last message may just have come. */
+static linnet_status_t peer_status(const linnet_match_t *match)
+{
+    return match->peer == LINNET_PEER_ANY ? LINNET_OK : linnet_peer_status(mtl_linnet_module.context, match->peer);
+}
+
 /* A program that polls with MPI_Iprobe makes progress by nothing else, so an empty look is followed by progress and a second look. */
 
 int mtl_linnet_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicator_t *comm, int src, int tag, int *flag,
@@ -43,7 +49,9 @@ int mtl_linnet_iprobe(struct mca_mtl_base_module_t *mtl, struct ompi_communicato
     found = linnet_probe(mtl_linnet_module.context, &match, &result);
     if (found == LINNET_ERR_NOT_FOUND) {
         mtl_linnet_progress_once();
+        linnet_status_t peer = peer_status(&match);
         found = linnet_probe(mtl_linnet_module.context, &match, &result);
+        found = found == LINNET_ERR_NOT_FOUND && peer != LINNET_OK ? peer : found;
     }
     *flag = found == LINNET_OK;
     if (found == LINNET_OK) {
@@ -76,7 +84,9 @@ int mtl_linnet_improbe(struct mca_mtl_base_module_t *mtl, struct ompi_communicat
     found = linnet_probe_claim(mtl_linnet_module.context, &match, &claimed, &result);
     if (found == LINNET_ERR_NOT_FOUND) {
         mtl_linnet_progress_once();
+        linnet_status_t peer = peer_status(&match);
         found = linnet_probe_claim(mtl_linnet_module.context, &match, &claimed, &result);
+        found = found == LINNET_ERR_NOT_FOUND && peer != LINNET_OK ? peer : found;
     }
     if (found != LINNET_OK) {
         ompi_message_return(out);

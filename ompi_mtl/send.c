@@ -126,11 +126,15 @@ int mtl_linnet_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
     if (OPAL_UNLIKELY(rc != OMPI_SUCCESS)) {
         if (op->buffered) {
             __atomic_sub_fetch(&buffered_sends, 1, __ATOMIC_RELAXED);
+            mtl_request->completion_callback(mtl_request);   /* gives back what pml cm took of the attached buffer, for which MPI_Buffer_detach waits */
         }
         return rc;
     }
     if (status != LINNET_IN_PROGRESS) {
         finish(op, status);
+        if (OPAL_UNLIKELY(status < 0) && mode == MCA_PML_BASE_SEND_BUFFERED) {
+            return mtl_linnet_mpi_error(status);   /* nobody looks at the request of a buffered send */
+        }
     }
     return OMPI_SUCCESS;
 }

@@ -172,7 +172,7 @@ CASES = [
     # Where the launcher lets the others live, their calls end with an error, and a line names the peer.
     *(Case("death", f"kill {work} survive", only="linnet", options="--enable-recovery", survives=True, seconds=60,
            expect=r"(?s)\A(?=.*linnet: peer rank 1\b[^\n]* is lost)(?=.*ok death)")
-      for work in ("recv", "send", "collective", "pingpong")),
+      for work in ("recv", "send", "collective", "pingpong", "probe", "mprobe", "iprobe", "bsend")),
 ]
 
 
