@@ -171,7 +171,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kStatsPage, "stats_page", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether counters are shown to linnet-top through a page of shared memory.", false},
     {SettingId::kTraceEvents, "trace_events", SettingKind::kInteger, "0", 0, 1048576, nullptr,
-     "Recent events kept in memory for a dump after trouble, rounded up to a power of two; 0 means none.", true},
+     "Recent events (messages, links, peers) kept in memory, rounded up to a power of two; they are logged when a peer is lost or does not "
+     "acknowledge; 0 means none.", true},
     {SettingId::kLabel, "label", SettingKind::kText, "", 0, 0, nullptr,
      "What linnet-top shows as the name of this process; when empty, its rank as the launcher's environment tells it.", false},
 }};

@@ -117,6 +117,9 @@ GiveWay Context::give_way() const
 
 void Context::make_layers(const OpenArgs& args)
 {
+    if (const std::int64_t events = settings_.integer(SettingId::kTraceEvents); events > 0) {
+        trace_ = std::make_unique<Trace>(static_cast<std::size_t>(events), clock_, log_);
+    }
     ProgressEngine::Config pc;
     pc.policy = static_cast<ProgressPolicy>(settings_.choice(SettingId::kProgressPolicy));
     pc.event_thread = settings_.boolean(SettingId::kEventThread);
@@ -147,6 +150,7 @@ void Context::make_layers(const OpenArgs& args)
     qc.bulk_chunk = settings_.size(SettingId::kBulkChunk);
     qc.wild_mask = args.wild_mask;
     qc.tasks = tasks_.get();
+    qc.trace = trace_.get();
     qc.seed = random_value<std::uint64_t>(log_);
     proto_ = std::make_unique<proto::Proto>(qc, *engine_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
 
@@ -161,6 +165,7 @@ void Context::make_layers(const OpenArgs& args)
         sc.expected = expected_costs(settings_, log_);
         sc.call_cost = system_call_cost();
     }
+    sc.trace = trace_.get();
     sc.core_wait = AskRef<Nanos>{[](const void* engine) noexcept { return static_cast<const ProgressEngine*>(engine)->core_wait(); }, engine_.get()};
     sessions_ = std::make_unique<session::SessionLayer>(sc, *proto_, clock_, log_, stats_.block(StatsRole::kPoller), stats_.block(StatsRole::kAnyThread));
     proto_->attach(*sessions_);
@@ -529,6 +534,7 @@ Status Context::flush(Nanos timeout) noexcept
     if (s == Status::kTimedOut) {
         LINNET_LOG(log_, kWarn, "%u peers have not acknowledged everything within %lld ms (setting finalize_timeout)", unacknowledged(),
                    static_cast<long long>(std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+        tell(trace_.get(), "the end of the wait for acknowledgements");
     }
     engine_->leave(CallKind::kCompleted);
     return s;

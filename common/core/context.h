@@ -26,6 +26,7 @@
 #include "proto/proto.h"
 #include "session/session_layer.h"
 #include "stats/counters.h"
+#include "stats/trace.h"
 #include "sys/fork_flag.h"
 #include "sys/process.h"
 #include "sys/system_clock.h"
@@ -153,6 +154,7 @@ private:
     const std::optional<std::uint32_t> rank_{launcher_rank()};   // for messages to people
     SystemClock clock_;
     Stats stats_;
+    std::unique_ptr<Trace> trace_;   // null: trace_events=0
     ForkFlag live_;
     std::unique_ptr<TaskTree> tasks_;            // null, as the next two: tasks=off
     std::unique_ptr<ProgressEngine> engine_;

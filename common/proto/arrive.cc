@@ -100,6 +100,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
         if (p != nullptr) {
             auto& r = static_cast<RecvRequest&>(*p);
+            note(config_.trace, TraceKind::kMatch, peer.id, length, a.rts.tag.match_bits.get());
             r.peer = &peer;
             fill_result(r.result, peer, a, length);
             return &r;

@@ -112,6 +112,7 @@ inline void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
 inline void Proto::complete_here(Request& r, Status status) noexcept
 {
     engine_.token().assert_held();
+    note(config_.trace, TraceKind::kComplete, r.result.peer, r.result.length, static_cast<std::uint64_t>(status));
     r.result.status = status;
     if (status != Status::kOk) [[unlikely]] {
         count_failure(status);

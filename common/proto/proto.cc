@@ -172,6 +172,7 @@ void Proto::complete(Request& r, Status status) noexcept
         complete_here(r, status);
         return;
     }
+    note(config_.trace, TraceKind::kComplete, r.result.peer, r.result.length, static_cast<std::uint64_t>(status));
     r.result.status = status;
     if (status != Status::kOk) {
         count_failure(status);

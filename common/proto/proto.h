@@ -25,6 +25,7 @@
 #include "proto/space_table.h"
 #include "session/session_layer.h"
 #include "stats/counters.h"
+#include "stats/trace.h"
 #include "sync/mpsc_list.h"
 #include "task/task_tree.h"
 
@@ -47,6 +48,7 @@ public:
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
         TaskTree* tasks{nullptr};             // null: tasks=off
+        Trace* trace{nullptr};
     };
     Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept;
     // Forget all that is queued; the sessions are closed but not yet destroyed. Once, before the destructor, with no other call under way.

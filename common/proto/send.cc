@@ -31,6 +31,7 @@ Status Proto::send(Peer& peer, const SendArgs& args, SendRequest& r) noexcept
         return Status::kAgain;
     }
     layer_->message_sent(peer, r.data.length);
+    note(config_.trace, TraceKind::kSend, peer.id, r.data.length, args.bits);
     r.peer = &peer;
     r.sync = args.sync;
     r.result.length = r.data.length;

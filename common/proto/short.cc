@@ -31,6 +31,7 @@ bool Proto::send_short(Peer& peer, const Envelope& envelope, std::span<const std
     const std::uint16_t flags = envelope.has_immediate ? wire::flag::kImmediate : std::uint16_t{0};
     wire::write_head(head, wire::PacketKind::kEager, flags, sizeof(wire::TagHeader) + payload.size());
     wire::write_tag(head + sizeof(wire::PacketHead), envelope.space, envelope.bits, envelope.immediate);
+    note(config_.trace, TraceKind::kSend, peer.id, payload.size(), envelope.bits);
     SendTally::add(peer.sent.eager);
     SendTally::add(peer.sent.bytes, payload.size());
     if (beside_head) {
@@ -94,6 +95,7 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
         return;
     }
     auto& r = static_cast<RecvRequest&>(*p);
+    note(config_.trace, TraceKind::kMatch, peer.id, a.payload_bytes, a.rts.tag.match_bits.get());
     fill_result(r.result, peer, a, a.payload_bytes);
     const std::span<const std::byte> here{payload, std::min<std::size_t>(a.payload_bytes, r.data.length)};
     if (r.data.contiguous()) [[likely]] {

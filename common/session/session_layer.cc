@@ -617,6 +617,10 @@ void SessionLayer::end_session(Session& s, Status why, std::string_view text, En
         sink_.on_message_lost(s, s.partial_);
     }
     sink_.on_peer_down(s, why, unacked);
+    note(config_.trace, TraceKind::kPeerDown, s.id, static_cast<std::uint64_t>(why), 0);
+    if (ending == Ending::kLost) {
+        tell(config_.trace, "a peer was lost");
+    }
 }
 
 void SessionLayer::shutdown() noexcept

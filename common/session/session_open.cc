@@ -419,6 +419,7 @@ void SessionLayer::on_link_up(Port& port, LinkId id, PeerId peer, LinkRole role)
     if (s == nullptr) {
         return;
     }
+    note(config_.trace, TraceKind::kLinkUp, peer, id.value, static_cast<std::uint64_t>(role));
     if (port.transport().caps().direct_links && s->down_reason() == Status::kOk) {   // no hello: both ends are this process
         Attempt attempt;
         attempt.peer_received = s->received_.load(std::memory_order_relaxed);

@@ -79,6 +79,7 @@ void SessionLayer::incoming_failed(Session& s, LinkState& link, LinkRole role, T
 void SessionLayer::on_link_down(Port& port, LinkId id, PeerId peer, LinkRole role, bool, Status why, std::string_view text) noexcept
 {
     Session* s = peer == kNoPeer ? nullptr : find(peer);
+    note(config_.trace, TraceKind::kLinkDown, peer, id.value, static_cast<std::uint64_t>(why));
     if (s == nullptr || move_ended(*s, port, id, role, why, text)) {
         return;
     }

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <new>
+
+#include "base/status.h"
 
 namespace linnet {
 
@@ -67,19 +70,61 @@ bool TraceRing::read(std::uint64_t number, TraceEvent& event) const noexcept
     return slot.turn.load(std::memory_order_relaxed) == 2 * number + 2;   // (3)
 }
 
-void TraceRing::dump(void (*sink)(void* arg, const TraceEvent& event), void* arg) const
+std::uint64_t TraceRing::dump(void (*sink)(void* arg, const TraceEvent& event), void* arg, std::uint64_t first) const
 {
-    if (!on()) {
-        return;
-    }
     const std::uint64_t end = next_.load(std::memory_order_acquire);
-    for (std::uint64_t n = end - std::min<std::uint64_t>(end, capacity()); n < end; ++n) {
+    for (std::uint64_t n = std::max(first, end - std::min<std::uint64_t>(end, capacity())); n < end; ++n) {
         TraceEvent event;
         if (read(n, event)) {
             sink(arg, event);
         }
     }
+    return end;
 }
+
+namespace {
+
+enum class Shown : std::uint8_t { kNumber, kBits, kStatus };
+struct KindText {
+    const char* kind;
+    const char* a;
+    const char* b;
+    Shown a_as;
+    Shown b_as;
+};
+constexpr std::array<KindText, static_cast<std::size_t>(TraceKind::kCount)> kTexts{{
+    {"none", "a", "b", Shown::kNumber, Shown::kNumber},
+    {"send", "bytes", "bits", Shown::kNumber, Shown::kBits},
+    {"match", "bytes", "bits", Shown::kNumber, Shown::kBits},
+    {"unexpected", "bytes", "bits", Shown::kNumber, Shown::kBits},
+    {"rndv-start", "bytes", "slot", Shown::kNumber, Shown::kNumber},
+    {"rndv-end", "bytes", "status", Shown::kNumber, Shown::kStatus},
+    {"complete", "bytes", "status", Shown::kNumber, Shown::kStatus},
+    {"link-up", "link", "role", Shown::kNumber, Shown::kNumber},
+    {"link-down", "link", "status", Shown::kNumber, Shown::kStatus},
+    {"peer-down", "status", "b", Shown::kStatus, Shown::kNumber},
+}};
+constexpr KindText kUnknown{"unknown", "a", "b", Shown::kNumber, Shown::kNumber};
+
+const KindText& text_of(TraceKind kind) noexcept
+{
+    const auto i = static_cast<std::size_t>(kind);
+    return i < kTexts.size() ? kTexts[i] : kUnknown;
+}
+
+using ValueText = std::array<char, 48>;
+ValueText shown(std::uint64_t value, Shown as) noexcept
+{
+    ValueText text{};
+    switch (as) {
+        case Shown::kNumber: std::snprintf(text.data(), text.size(), "%" PRIu64, value); break;
+        case Shown::kBits: std::snprintf(text.data(), text.size(), "%#" PRIx64, value); break;
+        case Shown::kStatus: std::snprintf(text.data(), text.size(), "%s", status_text(static_cast<Status>(static_cast<std::int64_t>(value)))); break;
+    }
+    return text;
+}
+
+}   // namespace
 
 void TraceRing::format(const TraceEvent& event, char* line, std::size_t room) noexcept
 {
@@ -88,17 +133,29 @@ void TraceRing::format(const TraceEvent& event, char* line, std::size_t room) no
     if (event.peer != kNoPeer) {
         std::snprintf(peer.data(), peer.size(), "%" PRIu32, event.peer.value);
     }
-    std::snprintf(line, room, "%" PRId64 ".%06" PRId64 " %s peer %s a %" PRIu64 " b %" PRIu64, us / 1000000, us % 1000000,
-                  trace_kind_text(event.kind), peer.data(), event.a, event.b);
+    const KindText& t = text_of(event.kind);
+    std::snprintf(line, room, "%" PRId64 ".%06" PRId64 " %s peer %s %s %s %s %s", us / 1000000, us % 1000000, t.kind, peer.data(), t.a,
+                  shown(event.a, t.a_as).data(), t.b, shown(event.b, t.b_as).data());
 }
 
-const char* trace_kind_text(TraceKind kind) noexcept
+void Trace::note(TraceKind kind, PeerId peer, std::uint64_t a, std::uint64_t b) noexcept
 {
-    static constexpr std::array<const char*, static_cast<std::size_t>(TraceKind::kCount)> kTexts{
-        "none",     "send",    "receive",   "match",     "unexpected",   "rndv-start", "rndv-end",
-        "complete", "link-up", "link-down", "peer-down", "event-thread", "token"};
-    const auto i = static_cast<std::size_t>(kind);
-    return i < kTexts.size() ? kTexts[i] : "unknown";
+    if (ring_.on()) {
+        ring_.record({clock_.now(), kind, peer, a, b});
+    }
+}
+
+void Trace::tell(const char* trouble) noexcept
+{
+    const auto line = [](void* arg, const TraceEvent& event) {
+        std::array<char, 128> text{};
+        TraceRing::format(event, text.data(), text.size());
+        LINNET_LOG(*static_cast<const Log*>(arg), kWarn, "trace: %s", text.data());
+    };
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(clock_.now().time_since_epoch()).count();
+    LINNET_LOG(log_, kWarn, "trace: the last events before %s, now at %" PRId64 ".%06" PRId64 " (setting trace_events):", trouble,
+               static_cast<std::int64_t>(us / 1000000), static_cast<std::int64_t>(us % 1000000));
+    told_.store(ring_.dump(line, const_cast<Log*>(&log_), told_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
 }
 
 }   // namespace linnet

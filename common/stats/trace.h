@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the Linnet authors
 // TraceRing: the last events of a context, for a look after trouble.
 //
-// Owner: the context; one each, empty (and then free of cost but a test) unless the setting trace_events asks for it. Threads: record()
-// and dump() any. Blocking: never. Failure: without memory it stays empty; events that meet in one slot are dropped and counted.
+// Owner: the context, which makes a Trace only if the setting trace_events asks for it; its layers hold a pointer, which is null otherwise. Threads: any.
+// Blocking: never, but Trace::tell() as the log does. Failure: without memory it stays empty; events that meet in one slot are dropped and counted.
 #pragma once
 
 #include <atomic>
@@ -13,26 +13,23 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/log.h"
 
 namespace linnet {
 
 enum class TraceKind : std::uint8_t {
     kNone = 0,        // `a` and `b` of each kind:
-    kSend,            // bytes, message number
-    kReceive,         // bytes, message number
-    kMatch,           // match bits, bytes
-    kUnexpected,      // match bits, bytes
-    kRndvStart,       // slot, bytes
-    kRndvEnd,         // slot, Status as a number
-    kComplete,        // bytes, Status as a number
+    kSend,            // bytes, match bits
+    kMatch,           // bytes, match bits: a message met its receive
+    kUnexpected,      // bytes, match bits: a message waits for its receive
+    kRndvStart,       // bytes, the sender's slot; here, at the receiver
+    kRndvEnd,         // bytes, Status as a number
+    kComplete,        // bytes, Status as a number: a request has ended
     kLinkUp,          // link, role
     kLinkDown,        // link, Status as a number
     kPeerDown,        // Status as a number, 0
-    kEventThread,     // state before, state after
-    kToken,           // thread that gave it, thread that took it
     kCount
 };
-[[nodiscard]] const char* trace_kind_text(TraceKind kind) noexcept;
 
 struct TraceEvent {
     TimePoint time{};
@@ -64,9 +61,10 @@ public:
     [[nodiscard]] bool on() const noexcept { return slots_ != nullptr; }
     void record(const TraceEvent& event) noexcept;
 
-    // Calls sink(arg, event) for every event still there, oldest first, while others may go on recording.
-    void dump(void (*sink)(void* arg, const TraceEvent& event), void* arg) const;
-    // One line without a newline, "12.345678 send peer 3 a 4096 b 17"; cut at `room`.
+    // Calls sink(arg, event) for every event from number `first` on that is still there, oldest first, while others may go on recording. Returns the number
+    // of the next event.
+    std::uint64_t dump(void (*sink)(void* arg, const TraceEvent& event), void* arg, std::uint64_t first = 0) const;
+    // One line without a newline, "12.345678 send peer 3 bytes 4096 bits 0x11"; cut at `room`.
     static void format(const TraceEvent& event, char* line, std::size_t room) noexcept;
 
     [[nodiscard]] std::size_t capacity() const noexcept { return on() ? mask_ + 1 : 0; }
@@ -82,5 +80,35 @@ private:
     std::atomic<std::uint64_t> dropped_{0};
     alignas(kCacheLine) std::atomic<std::uint64_t> next_{0};
 };
+
+// The ring of a context, with its clock and its log.
+class Trace {
+public:
+    // Borrows both.
+    Trace(std::size_t capacity, const Clock& clock, const Log& log) noexcept : ring_{capacity}, clock_{clock}, log_{log} {}
+    void note(TraceKind kind, PeerId peer, std::uint64_t a, std::uint64_t b) noexcept;
+    // There is trouble: logs, as warnings, the events since it was asked last.
+    void tell(const char* trouble) noexcept;
+
+private:
+    TraceRing ring_;
+    const Clock& clock_;
+    const Log& log_;
+    std::atomic<std::uint64_t> told_{0};   // events before this number; relaxed: two who tell at a time may tell the same
+};
+
+inline void note(Trace* trace, TraceKind kind, PeerId peer, std::uint64_t a, std::uint64_t b) noexcept
+{
+    if (trace != nullptr) [[unlikely]] {
+        trace->note(kind, peer, a, b);
+    }
+}
+
+inline void tell(Trace* trace, const char* trouble) noexcept
+{
+    if (trace != nullptr) [[unlikely]] {
+        trace->tell(trouble);
+    }
+}
 
 }   // namespace linnet

@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
+
+#include "base/status.h"
 
 namespace linnet {
 namespace {
@@ -77,11 +80,39 @@ TEST(TraceRing, FormatIsOneLine)
 {
     char line[128];
     TraceRing::format({TimePoint{Nanos{12'345'678'901}}, TraceKind::kUnexpected, PeerId{3}, 4096, 17}, line, sizeof line);
-    EXPECT_STREQ(line, "12.345678 unexpected peer 3 a 4096 b 17");
-    TraceRing::format({TimePoint{}, TraceKind::kToken, kNoPeer, 1, 2}, line, sizeof line);
-    EXPECT_STREQ(line, "0.000000 token peer - a 1 b 2");
+    EXPECT_STREQ(line, "12.345678 unexpected peer 3 bytes 4096 bits 0x11");
+    TraceRing::format({TimePoint{}, TraceKind::kLinkUp, kNoPeer, 1, 2}, line, sizeof line);
+    EXPECT_STREQ(line, "0.000000 link-up peer - link 1 role 2");
     TraceRing::format({TimePoint{}, static_cast<TraceKind>(200), kNoPeer, 1, 2}, line, 12);
     EXPECT_STREQ(line, "0.000000 un");   // cut, not overrun
+    TraceRing::format({TimePoint{}, TraceKind::kLinkDown, PeerId{0}, 1, static_cast<std::uint64_t>(Status::kPeerDown)}, line, sizeof line);
+    EXPECT_NE(std::string_view{line}.find(" link-down peer 0 link 1 status "), std::string_view::npos) << line;
+    EXPECT_TRUE(std::string_view{line}.ends_with(status_text(Status::kPeerDown))) << line;
+}
+
+TEST(Trace, TellsEachEventOnce)
+{
+    std::vector<std::string> lines;
+    const Log log{LogLevel::kWarn, [](void* arg, LogLevel, const char* line) noexcept { static_cast<std::vector<std::string>*>(arg)->emplace_back(line); },
+                  &lines};
+    ManualClock clock;
+    clock.advance(std::chrono::milliseconds{1500});
+    Trace trace{2, clock, log};
+    trace.note(TraceKind::kSend, PeerId{1}, 8, 1);
+    trace.note(TraceKind::kSend, PeerId{1}, 16, 2);
+    trace.note(TraceKind::kPeerDown, PeerId{1}, static_cast<std::uint64_t>(Status::kPeerDown), 0);
+    trace.tell("a test");
+    ASSERT_EQ(lines.size(), 3u);   // the first has been overwritten
+    EXPECT_EQ(lines[0], "trace: the last events before a test, now at 1.500000 (setting trace_events):");
+    EXPECT_EQ(lines[1], "trace: 1.500000 send peer 1 bytes 16 bits 0x2");
+    EXPECT_NE(lines[2].find("peer-down peer 1 status"), std::string::npos);
+    trace.note(TraceKind::kUnexpected, PeerId{0}, 0, 3);
+    trace.tell("another");
+    ASSERT_EQ(lines.size(), 5u);
+    EXPECT_EQ(lines[4], "trace: 1.500000 unexpected peer 0 bytes 0 bits 0x3");
+    note(nullptr, TraceKind::kSend, PeerId{1}, 8, 1);   // a context without
+    tell(nullptr, "nothing");
+    EXPECT_EQ(lines.size(), 5u);
 }
 
 // Two writers in a tiny ring lap each other all the time while a reader dumps: whatever it gets must be of one event. A torn one would
