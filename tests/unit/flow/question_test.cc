@@ -55,8 +55,8 @@ TEST_F(QuestionTest, LostTrainIsAskedAboutWhileThePeerStreams)
     EXPECT_GT(streamed, a->bulk_received) << "the peer streams still";
 }
 
-// A receiver that lent all its places waits for one to ask for what it lost. Its own timer brings some back, it asks, its frame is the last of a batch, and it has
-// more to ask for: places are given to those that wait, of which it is the first, amid its own turn.
+// A receiver that lent all its places waits for one to ask for what it lost. Its own timer brings some back, it asks, its frame is the last of a batch, and it
+// has more to ask for: places are given to those that wait, of which it is the first, amid its own turn.
 class WaitingForPlaces : public TwoHosts {
 protected:
     // Nine others, so that nearly all places are lent; then three messages of the tenth, whose blocks the test carries by hand.
