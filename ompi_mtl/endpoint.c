@@ -30,8 +30,9 @@ static int name_refused(const struct ompi_proc_t *proc, linnet_status_t status)
         char line[240];
         const char *host = mtl_linnet_host_of(proc);
 
-        (void)snprintf(line, sizeof line, "the Linnet name of rank %u on %.100s cannot be used: %s; is mca_mtl_linnet.so of the same version installed there?",
-                       (unsigned)proc->super.proc_name.vpid, host != NULL ? host : "another host", linnet_status_text(status));
+        (void)snprintf(line, sizeof line, "the Linnet name of rank %u on %.100s cannot be used: %s%s", (unsigned)proc->super.proc_name.vpid,
+                       host != NULL ? host : "another host", linnet_status_text(status),
+                       status == LINNET_ERR_INVALID ? "; is mca_mtl_linnet.so of the same version installed there?" : "");
         mtl_linnet_log(NULL, LINNET_LOG_ERROR, line);
     }
     return OMPI_ERR_UNREACH;

@@ -9,7 +9,7 @@
  *                nothing of Open MPI that relies on opal_using_threads().
  * Blocking       mtl_linnet_send waits in Open MPI's own wait object; finalize and the deletion of MPI_COMM_SELF are bounded in time.
  * Failure        Requests complete with an error in their status, so that the communicator's error handler runs and nothing leaks; a call fails
- *                only where nothing was started. Linnet logs the reason, and names the peer.
+ *                only where nothing was started, and for a buffered send. Linnet logs the reason, and names the peer.
  */
 #ifndef LINNET_OMPI_MTL_LINNET_H
 #define LINNET_OMPI_MTL_LINNET_H

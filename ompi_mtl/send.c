@@ -133,7 +133,7 @@ int mtl_linnet_isend(struct mca_mtl_base_module_t *mtl, struct ompi_communicator
     if (status != LINNET_IN_PROGRESS) {
         finish(op, status);
         if (OPAL_UNLIKELY(status < 0) && mode == MCA_PML_BASE_SEND_BUFFERED) {
-            return mtl_linnet_mpi_error(status);   /* nobody looks at the request of a buffered send */
+            return mtl_linnet_mpi_error(status);   /* pml cm overwrites the error in the request of a buffered send */
         }
     }
     return OMPI_SUCCESS;

@@ -118,10 +118,10 @@ typedef struct linnet_open_options {
 LINNET_API linnet_status_t linnet_context_open(const linnet_open_options_t* options, linnet_context_t** out) LINNET_NOEXCEPT;
 
 /* Wait until everything sent has been acknowledged by living peers, at most `timeout_ns`; UINT64_MAX: as long as the setting finalize_timeout says.
- * @retval LINNET_ERR_TIMED_OUT  a peer has not acknowledged; its name was logged */
+ * @retval LINNET_ERR_TIMED_OUT  a peer has not acknowledged; how many was logged */
 LINNET_API linnet_status_t linnet_context_flush(linnet_context_t* ctx, uint64_t timeout_ns) LINNET_NOEXCEPT;
 
-/* Say goodbye to every peer, stop the event thread, free everything. Bounded by the setting finalize_timeout. Requests that end meanwhile tell their
+/* Say goodbye to every peer, stop the event thread, free everything. Bounded by the setting finalize_timeout. Requests that end meanwhile may tell their
  * `done`; the others end without. Their storage is the host's again when this returns. No other call may be under way. */
 LINNET_API void linnet_context_close(linnet_context_t* ctx) LINNET_NOEXCEPT;
 

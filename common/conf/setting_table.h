@@ -170,7 +170,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "What is logged: info explains each choice, debug follows objects, trace follows events.", false},
     {SettingId::kStatsPage, "stats_page", SettingKind::kBool, "on", 0, 0, nullptr,
      "Whether counters are shown to linnet-top through a page of shared memory.", false},
-    {SettingId::kTraceEvents, "trace_events", SettingKind::kInteger, "0", 0, 1048576, nullptr,
+    {SettingId::kTraceEvents, "trace_events", SettingKind::kInteger, "0", 0, 65536, nullptr,
      "Recent events (messages, links, peers) kept in memory, rounded up to a power of two; they are logged when a peer is lost or does not "
      "acknowledge; 0 means none.", true},
     {SettingId::kLabel, "label", SettingKind::kText, "", 0, 0, nullptr,

@@ -84,13 +84,15 @@ Status Context::apply_settings(const OpenArgs& args)
             s = settings_.set(name, value, error);
         }
     }
+    log_.configure(settings_.log_level(), args.log, args.log_arg);
+    std::string same;
+    const Status told = settings_.load_environment(log_, same);
     if (s != Status::kOk) {
         LINNET_LOG(log_, kError, "%s", error.c_str());
         return s;
     }
-    log_.configure(settings_.log_level(), args.log, args.log_arg);
-    s = settings_.load_environment(log_, error);
-    LINNET_ASSERT(s == Status::kOk);
+    LINNET_ASSERT(told == Status::kOk);
+    static_cast<void>(told);
     const auto set_default = [&](SettingId id, const std::string& value) {
         if (settings_.origin(id) == SettingOrigin::kDefault) {
             const Status ignored = settings_.set(id, value, error);
@@ -542,8 +544,8 @@ Status Context::flush(Nanos timeout) noexcept
 
 Status Context::flush_until(TimePoint deadline) noexcept
 {
-    while (unacknowledged() != 0) {
-        if (clock_.now() >= deadline) {
+    for (bool looked = false; unacknowledged() != 0; looked = true) {   // who has no time looks once
+        if (looked && clock_.now() >= deadline) {
             return Status::kTimedOut;
         }
         const auto acked = [this]() noexcept { return proto_->has_completions(); };

@@ -78,6 +78,7 @@ struct TxFrame {
     std::uint16_t head_bytes{0};
     std::uint16_t index{0};       // block
     wire::FrameKind kind{wire::FrameKind::kNone};
+    bool stalled{false};          // data that used the last of the credit
     std::uint32_t number{0};
     std::span<const std::byte> payload;   // valid until the next call of the machine
     std::array<std::byte, wire::kMaxFrameHead> head;

@@ -146,9 +146,9 @@ void Machine::data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept
         again = p.again;
         stats_.blocks_again += again ? 1 : 0;
     }
-    const bool stalled = !can_send_data(c) && c.used() == c.limit;
-    stats_.credit_stalls += stalled ? 1 : 0;
-    if (again || stalled) {
+    f.stalled = !can_send_data(c) && c.used() == c.limit;
+    stats_.credit_stalls += f.stalled ? 1 : 0;
+    if (again || f.stalled) {
         h.flags.set(wire::frame_flag::kWantAck);
     }
     seal(c, f, h, extra, now);
@@ -283,7 +283,10 @@ void Machine::not_sent(std::span<const TxFrame> frames, TimePoint now) noexcept
         }
         switch (f.kind) {
             case wire::FrameKind::kLane:
-            case wire::FrameKind::kBlock: want_send(*c); break;
+            case wire::FrameKind::kBlock:
+                stats_.credit_stalls -= f.stalled ? 1 : 0;
+                want_send(*c);
+                break;
             case wire::FrameKind::kPull:
                 --stats_.pulls_out;
                 if (TrainRx* const t = c->bulk->rx.find(f.number); t != nullptr) {

@@ -278,9 +278,11 @@ bool Machine::take_ack(Connection& c, const wire::FrameHead& h, const Stamp* ech
         told = (sack & ~b.sacked) != 0;
         b.sacked |= sack;
     }
-    if (told && !b.tx.idle()) {
-        queue_event(c);
+    if (told) {
         c.backoff = 0;
+        if (!b.tx.idle()) {
+            queue_event(c);
+        }
     }
     return told;
 }

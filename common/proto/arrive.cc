@@ -100,7 +100,7 @@ RecvRequest* Proto::match_arrival(Peer& peer, const Arrival& a, const std::byte*
         PostedReceive* const p = space->match.arrive(peer.id, a.rts.tag.match_bits.get());
         if (p != nullptr) {
             auto& r = static_cast<RecvRequest&>(*p);
-            note(config_.trace, TraceKind::kMatch, peer.id, length, a.rts.tag.match_bits.get());
+            note_match(peer, length, a.rts.tag.match_bits.get(), rendezvous);
             r.peer = &peer;
             fill_result(r.result, peer, a, length);
             return &r;
@@ -123,6 +123,8 @@ void Proto::tell_queued(Peer& peer, Space& space, const Arrival& a, Queued queue
 Proto::Queued Proto::queue_unexpected(Peer& peer, Space& space, const Arrival& a, const std::byte* here) noexcept
 {
     counters_.add(Counter::kUnexpected, 1);
+    note(config_.trace, TraceKind::kUnexpected, peer.id, a.head.kind == wire::PacketKind::kRts ? a.rts.length.get() : a.payload_bytes,
+         a.rts.tag.match_bits.get());
     Unexpected* const u = make_unexpected(peer, a.head, a.rts, a.payload_bytes);
     if (u == nullptr) {
         return {};

@@ -109,10 +109,25 @@ inline void Proto::give_credit_here(Peer& peer, std::size_t bytes) noexcept
 }
 
 // The end of a request of the host's, by the token holder. What a thread completes that is itself inside progress goes straight to it.
+inline void Proto::note_match(const Peer& peer, std::uint64_t bytes, std::uint64_t bits, bool rendezvous) noexcept
+{
+    note(config_.trace, TraceKind::kMatch, peer.id, bytes, bits);
+    if (rendezvous) {
+        note(config_.trace, TraceKind::kRndvStart, peer.id, bytes, bits);
+    }
+}
+
+inline void Proto::note_complete(const Request& r, Status status) noexcept
+{
+    if (config_.trace != nullptr) [[unlikely]] {
+        trace_end(r, status);
+    }
+}
+
 inline void Proto::complete_here(Request& r, Status status) noexcept
 {
     engine_.token().assert_held();
-    note(config_.trace, TraceKind::kComplete, r.result.peer, r.result.length, static_cast<std::uint64_t>(status));
+    note_complete(r, status);
     r.result.status = status;
     if (status != Status::kOk) [[unlikely]] {
         count_failure(status);

@@ -162,6 +162,12 @@ void Proto::release_spares(Peer& peer) noexcept
 // ---- completions ----
 
 // The last touch of `r`.
+void Proto::trace_end(const Request& r, Status status) noexcept
+{
+    const Peer* const peer = r.opened_to();
+    config_.trace->note(TraceKind::kComplete, peer != nullptr ? peer->id : r.result.peer, r.result.length, static_cast<std::uint64_t>(status));
+}
+
 void Proto::complete(Request& r, Status status) noexcept
 {
     if (r.kind >= Request::Kind::kServedRead) {
@@ -172,7 +178,7 @@ void Proto::complete(Request& r, Status status) noexcept
         complete_here(r, status);
         return;
     }
-    note(config_.trace, TraceKind::kComplete, r.result.peer, r.result.length, static_cast<std::uint64_t>(status));
+    note_complete(r, status);
     r.result.status = status;
     if (status != Status::kOk) {
         count_failure(status);

@@ -178,6 +178,9 @@ private:
     void complete(Request& r, Status status) noexcept;
     void count_failure(Status status) noexcept;
     void complete_here(Request& r, Status status) noexcept;
+    void note_match(const Peer& peer, std::uint64_t bytes, std::uint64_t bits, bool rendezvous) noexcept;
+    void note_complete(const Request& r, Status status) noexcept;
+    void trace_end(const Request& r, Status status) noexcept;
     void open(SendRequest& r, Peer& peer) noexcept LINNET_REQUIRES(peer.lock);
     void forget_posted(Peer& peer, Status why) noexcept;
     void finish_send(Peer& peer, SendRequest& r, Status status) noexcept LINNET_REQUIRES(peer.lock);
@@ -206,7 +209,7 @@ private:
     // receiving (recv.cc)
     bool claim_arriving(Unexpected& u, RecvRequest& r) noexcept;
     Status deliver(Unexpected& u, RecvRequest& r) noexcept;
-    Status delivered(Status status) noexcept;
+    Status delivered(const RecvRequest& r, Status status) noexcept;
     void fill_result(ResultRecord& to, const Unexpected& u) noexcept;
     Unexpected* make_unexpected(Peer& peer, const wire::PacketHead& head, const wire::RtsHeader& rts, std::size_t payload_bytes) noexcept;
     void free_unexpected(Unexpected& u) noexcept;

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "proto/proto.h"
+#include "proto/lean.h"
 
 namespace linnet::proto {
 
@@ -80,7 +80,7 @@ Status Proto::recv(Peer* from, std::uint32_t space_id, std::uint64_t bits, std::
             return Status::kInProgress;
         }
     }
-    return delivered(deliver(*u, r));
+    return delivered(r, deliver(*u, r));
 }
 
 // True while its payload is still coming: whoever reads it delivers it to `r`. Under its space's lock.
@@ -94,8 +94,11 @@ bool Proto::claim_arriving(Unexpected& u, RecvRequest& r) noexcept
 }
 
 // The end of a receive that found its message waiting: complete() never sees it.
-Status Proto::delivered(Status status) noexcept
+Status Proto::delivered(const RecvRequest& r, Status status) noexcept
 {
+    if (status != Status::kInProgress) {   // then it may be the host's already
+        note_complete(r, status);
+    }
     if (status == Status::kTruncated) {
         shared_counters_.add_shared(Counter::kTruncated);
     }
@@ -108,6 +111,7 @@ Status Proto::deliver(Unexpected& u, RecvRequest& r) noexcept
 {
     Peer& peer = *u.peer;
     fill_result(r.result, u);
+    note_match(peer, u.length, u.bits, u.rendezvous);
     const std::size_t here = std::min<std::uint64_t>(u.buffered, r.data.length);
     r.data.scatter(0, {u.buffer, here});
     give_credit(peer, u.buffered);
@@ -239,7 +243,7 @@ Status Proto::recv_claimed(Unexpected& u, RecvRequest& r) noexcept
         free_unexpected(u);
         return r.result.status;
     }
-    return delivered(deliver(u, r));
+    return delivered(r, deliver(u, r));
 }
 
 // ---- cancel, close ----

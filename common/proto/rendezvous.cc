@@ -79,7 +79,6 @@ void Proto::on_read_end(session::Session& s, void* cookie, Status status) noexce
 
 Status Proto::start_pull(Peer& peer, RecvRequest& r) noexcept
 {
-    note(config_.trace, TraceKind::kRndvStart, peer.id, r.result.length, r.send_slot);
     if (r.address != 0 && r.next < r.end && r.data.contiguous()) {
         if (begin_reading(peer, r)) {
             return Status::kInProgress;
@@ -157,7 +156,9 @@ void Proto::send_grant(Peer& peer, RecvRequest& r) noexcept
 // The transfer is over on this side: tell the sender, forget the slot. Returns the status to complete with; the caller completes.
 Status Proto::finish_pull(Peer& peer, RecvRequest& r, Status status) noexcept
 {
-    note(config_.trace, TraceKind::kRndvEnd, peer.id, r.result.length, static_cast<std::uint64_t>(status));
+    if (!r.one_sided) {
+        note(config_.trace, TraceKind::kRndvEnd, peer.id, r.result.length, static_cast<std::uint64_t>(status));
+    }
     if (r.staging != nullptr) {
         release(r.staging, kStaging);
         r.staging = nullptr;

@@ -95,7 +95,7 @@ inline void Proto::arrive_short(Peer& peer, const Arrival& a, const std::byte* p
         return;
     }
     auto& r = static_cast<RecvRequest&>(*p);
-    note(config_.trace, TraceKind::kMatch, peer.id, a.payload_bytes, a.rts.tag.match_bits.get());
+    note_match(peer, a.payload_bytes, a.rts.tag.match_bits.get(), false);
     fill_result(r.result, peer, a, a.payload_bytes);
     const std::span<const std::byte> here{payload, std::min<std::size_t>(a.payload_bytes, r.data.length)};
     if (r.data.contiguous()) [[likely]] {

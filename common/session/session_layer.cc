@@ -601,10 +601,12 @@ void SessionLayer::end_session(Session& s, Status why, std::string_view text, En
             link.phase = stays ? LinkState::Phase::kUp : LinkState::Phase::kIdle;
         }
     }
+    note(config_.trace, TraceKind::kPeerDown, s.id, static_cast<std::uint64_t>(why), 0);
     if (ending == Ending::kLost) {
         counters_.add(Counter::kPeersLost, 1);
         LINNET_LOG(log_, kError, "peer %s is lost: %s%s%.*s", s.describe().c_str(), status_text(why), text.empty() ? "" : ": ",
                    static_cast<int>(text.size()), text.data());
+        tell(config_.trace, "a peer was lost");   // before the ends of its operations, which would take the places of what led here
     } else {
         LINNET_LOG(log_, kDebug, "session with %s ends: %s%s%.*s", s.describe().c_str(), ending == Ending::kDeparted ? "it departed" : status_text(why),
                    text.empty() ? "" : ": ", static_cast<int>(text.size()), text.data());
@@ -617,10 +619,6 @@ void SessionLayer::end_session(Session& s, Status why, std::string_view text, En
         sink_.on_message_lost(s, s.partial_);
     }
     sink_.on_peer_down(s, why, unacked);
-    note(config_.trace, TraceKind::kPeerDown, s.id, static_cast<std::uint64_t>(why), 0);
-    if (ending == Ending::kLost) {
-        tell(config_.trace, "a peer was lost");
-    }
 }
 
 void SessionLayer::shutdown() noexcept

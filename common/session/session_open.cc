@@ -291,7 +291,7 @@ HelloVerdict SessionLayer::on_welcome(Port& port, LinkId id, PeerId peer, LinkRo
             return v;
         }
         attempt = *own.attempt;
-        s->proved_ = s->proved_ || s->name_known_;
+        s->proved_ = s->proved_ || attempt.secret != SipKey{};
         link.epoch = attempt.epoch;
         v.reply_bytes = write_confirm(attempt, confirm);
         if (own.moves) {

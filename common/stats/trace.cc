@@ -97,7 +97,7 @@ constexpr std::array<KindText, static_cast<std::size_t>(TraceKind::kCount)> kTex
     {"send", "bytes", "bits", Shown::kNumber, Shown::kBits},
     {"match", "bytes", "bits", Shown::kNumber, Shown::kBits},
     {"unexpected", "bytes", "bits", Shown::kNumber, Shown::kBits},
-    {"rndv-start", "bytes", "slot", Shown::kNumber, Shown::kNumber},
+    {"rndv-start", "bytes", "bits", Shown::kNumber, Shown::kBits},
     {"rndv-end", "bytes", "status", Shown::kNumber, Shown::kStatus},
     {"complete", "bytes", "status", Shown::kNumber, Shown::kStatus},
     {"link-up", "link", "role", Shown::kNumber, Shown::kNumber},

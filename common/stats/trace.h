@@ -22,7 +22,7 @@ enum class TraceKind : std::uint8_t {
     kSend,            // bytes, match bits
     kMatch,           // bytes, match bits: a message met its receive
     kUnexpected,      // bytes, match bits: a message waits for its receive
-    kRndvStart,       // bytes, the sender's slot; here, at the receiver
+    kRndvStart,       // bytes, match bits: at the receiver
     kRndvEnd,         // bytes, Status as a number
     kComplete,        // bytes, Status as a number: a request has ended
     kLinkUp,          // link, role

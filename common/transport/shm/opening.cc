@@ -238,12 +238,20 @@ void ShmTransport::pause_listener() noexcept
     listen_again_ = clock_.now() + kListenerRest;
 }
 
+void ShmTransport::stranger_gone() noexcept
+{
+    if (--strangers_ == kMaxStrangers / 2 && listen_again_ != TimePoint::max()) {
+        listen_again_ = clock_.now();
+    }
+}
+
 // One connection is taken with the descriptor kept for this, and closed: its opener learns at once, and tries another way.
 void ShmTransport::accept_failed(int error) noexcept
 {
     if (const std::uint64_t n = descriptor_throttle_.hit(); n != 0) {
-        LINNET_LOG(log_, kError, "shm: cannot accept a connection: %s (%llu times); raise the limit of open files (ulimit -n, RLIMIT_NOFILE)",
-                   errno_text(error), static_cast<unsigned long long>(n));
+        const bool files = error == EMFILE || error == ENFILE;
+        LINNET_LOG(log_, kError, "shm: cannot accept a connection: %s (%llu times)%s", errno_text(error), static_cast<unsigned long long>(n),
+                   files ? "; raise the limit of open files (ulimit -n, RLIMIT_NOFILE)" : "");
     }
     spare_.reset();
     {
@@ -413,7 +421,7 @@ void ShmTransport::hello_arrived(Link& link, std::span<const std::byte> packet) 
         fail_link(link, Status::kProtocol, 0, "its hello asks for another role than its offer");
         return;
     }
-    --strangers_;
+    stranger_gone();
     link.state = LinkState::kAwaitConfirm;
     link.peer = verdict.peer;
     static_cast<void>(send_hello(link, std::span{reply}.first(verdict.reply_bytes)));

@@ -160,7 +160,7 @@ void ShmTransport::end_link(Link& link, bool report, Status why, std::string_vie
         link.fd.reset();
     }
     if (link.state == LinkState::kAwaitOffer || link.state == LinkState::kAwaitHello) {
-        --strangers_;
+        stranger_gone();
     }
     opening_.remove(link);
     hot_.remove(link);

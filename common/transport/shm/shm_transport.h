@@ -107,6 +107,7 @@ private:
     unsigned accept_some() noexcept LINNET_REQUIRES(token_);
     void accept_failed(int error) noexcept LINNET_REQUIRES(token_);
     void pause_listener() noexcept LINNET_REQUIRES(token_);
+    void stranger_gone() noexcept LINNET_REQUIRES(token_);
     void adopt(Fd fd) noexcept LINNET_REQUIRES(token_);
     unsigned receive_setup(Link& link) noexcept LINNET_REQUIRES(token_);
     void offer_arrived(Link& link, std::span<const std::byte> packet, std::span<Fd> passed) noexcept LINNET_REQUIRES(token_);

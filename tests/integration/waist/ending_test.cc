@@ -124,7 +124,7 @@ TEST(Waist, FlushOfNoLimitEndsWhenTheSettingSays)
     Endpoint a{{{"finalize_timeout", "300ms"}, {"trace_events", "8"}}};
     Endpoint silent{{{"event_thread", "off"}}};
     a.expect_complaints();
-    silent.expect_complaints();   // it is closed when the other is gone
+    silent.expect_complaints();
     const linnet_peer_t to_silent = a.add(silent);
     silent.add(a);
     unsigned char byte = 1;
