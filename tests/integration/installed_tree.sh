@@ -32,7 +32,7 @@ EOT
     for name in linnet.h linnet_rma.h linnet_watch.h; do echo "$includedir/linnet/$name"; done
     for name in liblinnet.la liblinnet.so liblinnet.so.0 liblinnet.so.0.0.0 pkgconfig/linnet.pc; do echo "$libdir/$name"; done
     for name in README.md LICENSE; do echo "$docdir/$name"; done
-    for name in copies eth libfabric model open-mpi security shm tasks tuning; do echo "$docdir/docs/$name.md"; done
+    (cd "${top_srcdir:?}" && find docs mpich_netmod -name '*.md') | sed "s|^|$docdir/|"
     echo "$mandir/man7/linnet.7"
     [ ! -e ompi_mtl/mca_mtl_linnet.la ] || echo "${LINNET_TEST_PLUGIN_DIR:?}/mca_mtl_linnet.so"
     if [ -e ofi_provider/liblinnet-fi.la ]; then

@@ -229,7 +229,7 @@ def write_results(path, outcomes, label):
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"folders of the suite, or all (default: {' '.join(FOLDERS)})")
-    parser.add_argument("--quick", action="store_true", help="a choice of some 25 entries instead")
+    parser.add_argument("--quick", action="store_true", help="a choice of 22 entries instead")
     parser.add_argument("--datatypes", action="store_true", help="the lists of programs with generated datatypes too: many minutes")
     parser.add_argument("--source", type=pathlib.Path, help="the source archive, its folder, or an MPICH tree; default: apt-get source, cached")
     parser.add_argument("--mpich", type=pathlib.Path, metavar="PREFIX",
