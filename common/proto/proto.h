@@ -48,7 +48,7 @@ public:
         std::uint64_t wild_mask{0};
         std::uint64_t seed{0};
         TaskTree* tasks{nullptr};             // null: tasks=off
-        Trace* trace{nullptr};
+        Trace* trace{nullptr};                // null: trace_events=0
     };
     Proto(const Config& config, ProgressEngine& engine, Log& log, Counters& counters, Counters& shared_counters) noexcept;
     // Forget all that is queued; the sessions are closed but not yet destroyed. Once, before the destructor, with no other call under way.

@@ -30,7 +30,7 @@ struct SessionConfig {
     model::LaneChoice::Config lane_choice;
     std::vector<std::pair<std::string, model::Line>> expected;   // of a transfer, by name of the transport; without: what its caps say
     Nanos call_cost{0};                                 // of a system call, here; zero: a usual one
-    Trace* trace{nullptr};
+    Trace* trace{nullptr};                              // null: trace_events=0
     AskRef<Nanos> core_wait;                            // for a core that was given away, here; the peer that is to answer is presumed to wait as long
 };
 
