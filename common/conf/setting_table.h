@@ -61,7 +61,7 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
      "Comma-separated transports that may be used, the first that reaches a peer: shm, eth, udp, tcp; auto means shm, tcp, where it may eth, "
      "and with at most 8 processes on the host udp.", false},
     {SettingId::kPathChoice, "path_choice", SettingKind::kChoice, "measured", 0, 0, "order|measured",
-     "Which of several transports carries what goes to a peer. order: the first that reaches it. measured: messages go where they are expected to take the "
+     "Which of several transports carries what goes to a peer; order: the first that reaches it; measured: messages go where they are expected to take the "
      "least time, rendezvous data where it is measured to.", false},
     {SettingId::kPathProfile, "path_profile", SettingKind::kText, "", 0, 0, nullptr,
      "File of measured costs of paths, which stand until path_choice=measured has measured by itself; empty means none.", false},
@@ -156,8 +156,8 @@ inline constexpr std::array<SettingInfo, kSettingCount> kSettingTable{{
     {SettingId::kEthRing, "eth_ring", SettingKind::kInteger, "512", 64, 8192, nullptr,
      "Frames that the kernel keeps for us on each interface of raw Ethernet; each costs memory for the longest frame.", true},
     {SettingId::kEthListeners, "eth_listeners", SettingKind::kInteger, "8", 0, 1024, nullptr,
-     "Processes of a host that may listen to raw Ethernet with transports=auto. Each begins with its first link over it, to which it is called by a UDP "
-     "datagram. 0: all listen from the start, whatever transports says.", true},
+     "Processes of a host that may listen to raw Ethernet with transports=auto, each from its first link over it on, to which it is called by a UDP "
+     "datagram; 0: all listen from the start, whatever transports says.", true},
     {SettingId::kEthBypass, "eth_bypass", SettingKind::kBool, "off", 0, 0, nullptr,
      "Whether raw Ethernet frames pass by the queueing discipline of their interface, and so by its shaping.", true},
 
