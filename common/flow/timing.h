@@ -18,7 +18,7 @@ struct Timing {
     Nanos probe_floor_polling{std::chrono::microseconds{200}};
     Nanos probe_floor_sleeping{std::chrono::milliseconds{5}};
     // Who asks in vain asks again after twice the time; but where others fill the port in front of the receiver, question after question is lost, and the
-    // port would stand idle once they have gone: so the first `probe_brisk` of them wait no longer than `probe_soon`, where round trips are shorter than that.
+    // port would stand idle once they have gone: so the first `probe_brisk` of them wait no longer than `probe_soon`, or than the first of them did.
     // A question is a frame, the answer to it at most the asker's share of what may be on the way.
     Nanos probe_soon{std::chrono::milliseconds{15}};
     unsigned probe_brisk{16};
@@ -83,10 +83,8 @@ private:
         return first;
     }
     const auto doubled = [&](Nanos wait, unsigned times) { return std::min(wait * (1 << std::min(times, 10u)), std::max(first, t.probe_max)); };
-    if (first >= t.probe_soon) {
-        return doubled(first, tries);
-    }
-    return tries <= t.probe_brisk ? std::min(doubled(first, tries), t.probe_soon) : doubled(t.probe_soon, tries - t.probe_brisk);
+    const Nanos soon = std::max(first, t.probe_soon);
+    return tries <= t.probe_brisk ? std::min(doubled(first, tries), soon) : doubled(soon, tries - t.probe_brisk);
 }
 
 }   // namespace linnet::flow
