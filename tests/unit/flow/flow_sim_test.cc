@@ -295,10 +295,11 @@ TEST_P(FlowAfterACrowd, GoesOnWithinTwentyMilliseconds)
     EXPECT_LE(longest.count(), Nanos{20ms + 10 * GetParam().wake_after}.count());
 }
 INSTANTIATE_TEST_SUITE_P(Roles, FlowAfterACrowd,
-                         ::testing::Values(CrowdCase{true, false, 100us}, CrowdCase{true, true, 100us}, CrowdCase{true, true, 4ms}, CrowdCase{false, false, 100us},
-                                           CrowdCase{false, true, 100us}, CrowdCase{false, true, 4ms}),
+                         ::testing::Values(CrowdCase{true, false, 100us}, CrowdCase{true, true, 100us}, CrowdCase{true, true, 4ms},
+                                           CrowdCase{false, false, 100us}, CrowdCase{false, true, 100us}, CrowdCase{false, true, 4ms}),
                          [](const auto& p) {
-                             return std::string{p.param.lane ? "Lane" : "Bulk"} + (!p.param.asleep ? "Polling" : p.param.wake_after > 1ms ? "AsleepLong" : "Asleep");
+                             const char* const how = !p.param.asleep ? "Polling" : p.param.wake_after > 1ms ? "AsleepLong" : "Asleep";
+                             return std::string{p.param.lane ? "Lane" : "Bulk"} + how;
                          });
 
 // ---- goodput ----
