@@ -14,7 +14,7 @@ LAUNCH_BYTES_PER_RANK = 48 * 1024
 LEAST_PAYLOAD = 256 * 1024  # less proves nothing against the launcher's traffic
 MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of large messages
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
-ACKNOWLEDGEMENTS = 0.003    # of what the other direction carries: two frames for a segment of 64 KB, and somewhat more
+ACKNOWLEDGEMENTS = 66 / 1514   # of what the other direction carries: at most one such frame for each that is full, as through a small switch buffer
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
 _COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
