@@ -190,11 +190,14 @@ class ProofBetweenHostsTest(unittest.TestCase):
         found = problems(PING, counters(h0=(11 * MB, 40 * MB, 0), h1=(40 * MB, 11 * MB, 0)))
         self.assertEqual(len(found), 2)
 
-    def test_acknowledgements_of_a_stream_are_allowed_for_and_no_more(self):
-        ranks = [rank(0, "h0", [(1, 1000 * MB, 1000)]), rank(1, "h1", [(0, MB, 1)])]
-        for acknowledged, refusals in ((0.04, 0), (0.08, 2)):
-            back = MB + acknowledged * 1000 * MB
-            self.assertEqual(len(problems(ranks, counters(h0=(back, 1050 * MB, 0), h1=(1050 * MB, back, 0)))), refusals)
+    def test_acknowledgements_are_allowed_for_as_counted(self):
+        def ranks(frames):
+            return [rank(0, "h0", [(1, 1000 * MB, 1000)], pvars={"mtl_linnet_flow_frames_in": frames, "mtl_linnet_udp_tx_bytes": 2000 * MB}),
+                    rank(1, "h1", [(0, MB, 1)], pvars={"mtl_linnet_flow_frames_out": frames})]
+
+        wire = counters(h0=(30 * MB, 1050 * MB, 0), h1=(1050 * MB, 30 * MB, 0))
+        self.assertEqual(problems(ranks(300_000), wire, "linnet-udp"), [])
+        self.assertEqual(len(problems(ranks(100_000), wire, "linnet-udp")), 2)
 
     def test_headers_of_small_messages_are_allowed_for(self):
         ranks = [rank(0, "h0", [(1, 8 * 100_000, 100_000)]), rank(1, "h1", [(0, 8 * 100_000, 100_000)])]

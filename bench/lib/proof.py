@@ -14,7 +14,8 @@ LAUNCH_BYTES_PER_RANK = 48 * 1024
 LEAST_PAYLOAD = 256 * 1024  # less proves nothing against the launcher's traffic
 MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of large messages
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
-ACKNOWLEDGEMENTS = 66 / 1514   # of what the other direction carries: at most one such frame for each that is full, as through a small switch buffer
+ACKNOWLEDGEMENTS = 0.003    # of what the other direction carries: two frames for a segment of 64 KB, and somewhat more
+BYTES_PER_FRAME = 128       # heads and acknowledgements of a frame that Linnet says it made itself, instead of TCP
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
 _COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
@@ -32,6 +33,7 @@ class _Payload:
         self.rx = collections.Counter()
         self.local = collections.Counter()     # bytes to other ranks of the same host
         self.messages = collections.Counter()  # that touch the host
+        self.frames = {"sent": collections.Counter(), "received": collections.Counter()}   # by Linnet's counters
         self.exact = True                      # false where the library chooses the algorithm
         for rank in ranks:
             here = place[rank["rank"]]
@@ -39,6 +41,8 @@ class _Payload:
                 self.exact = False
                 self.tx[here] += rank["must_tx"]
                 self.rx[here] += rank["must_rx"]
+            for what, counter in (("sent", "flow_frames_out"), ("received", "flow_frames_in")):
+                self.frames[what][here] += rank["pvars"].get(f"mtl_linnet_{counter}", 0)
             for peer, sent, messages in rank["sent"]:
                 there = place[peer]
                 self.messages[here] += messages
@@ -67,7 +71,8 @@ def _between_hosts(payload, before, after, slack):
         received, sent = _grown(before, after, host, "eth0")
         tx, rx = payload.tx[host], payload.rx[host]
         for what, seen, said, against in (("sent", sent, tx, rx), ("received", received, rx, tx)):
-            most = MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * against + BYTES_PER_MESSAGE * payload.messages[host] + slack
+            most = (MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * against + BYTES_PER_MESSAGE * payload.messages[host] +
+                    BYTES_PER_FRAME * payload.frames[what][host] + slack)
             if seen < said:
                 problems.append(f"{host}: eth0 {what} {seen:.0f} B, but the program {what} {said:.0f} B of payload")
             elif payload.exact and seen > most:

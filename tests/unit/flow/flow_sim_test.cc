@@ -256,6 +256,7 @@ struct CrowdCase {
     bool lane;
     bool asleep;
     Nanos wake_after;   // some milliseconds where ranks share cores; a first question waits for 30 ms and more then
+    Nanos most;
 };
 class FlowAfterACrowd : public ::testing::TestWithParam<CrowdCase> {
 protected:
@@ -284,19 +285,19 @@ protected:
     }
 };
 
-// Or, where the first question takes longer than that, within what it takes, and not after twice the time with each of them.
-TEST_P(FlowAfterACrowd, GoesOnWithinTwentyMilliseconds)
+// Within 20 ms, or where the first question takes longer than that, within what it takes, and not after twice the time with each of them.
+TEST_P(FlowAfterACrowd, GoesOnSoon)
 {
     Nanos longest{0};
     for (Nanos crowd = 1ms; crowd <= 120ms; crowd += 1ms) {
         longest = std::max(longest, after(crowd));
     }
     std::printf("at most %.1f ms after the crowd\n", 1e-6 * static_cast<double>(longest.count()));
-    EXPECT_LE(longest.count(), Nanos{20ms + 10 * GetParam().wake_after}.count());
+    EXPECT_LE(longest.count(), GetParam().most.count());
 }
 INSTANTIATE_TEST_SUITE_P(Roles, FlowAfterACrowd,
-                         ::testing::Values(CrowdCase{true, false, 100us}, CrowdCase{true, true, 100us}, CrowdCase{true, true, 4ms},
-                                           CrowdCase{false, false, 100us}, CrowdCase{false, true, 100us}, CrowdCase{false, true, 4ms}),
+                         ::testing::Values(CrowdCase{true, false, 100us, 20ms}, CrowdCase{true, true, 100us, 20ms}, CrowdCase{true, true, 4ms, 60ms},
+                                           CrowdCase{false, false, 100us, 20ms}, CrowdCase{false, true, 100us, 20ms}, CrowdCase{false, true, 4ms, 60ms}),
                          [](const auto& p) {
                              const char* const how = !p.param.asleep ? "Polling" : p.param.wake_after > 1ms ? "AsleepLong" : "Asleep";
                              return std::string{p.param.lane ? "Lane" : "Bulk"} + how;
