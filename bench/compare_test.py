@@ -198,6 +198,10 @@ class ProofBetweenHostsTest(unittest.TestCase):
         wire = counters(h0=(30 * MB, 1050 * MB, 0), h1=(1050 * MB, 30 * MB, 0))
         self.assertEqual(problems(ranks(300_000), wire, "linnet-udp"), [])
         self.assertEqual(len(problems(ranks(100_000), wire, "linnet-udp")), 2)
+        stream = counters(h0=(2 * MB, 1600 * MB, 0), h1=(1600 * MB, 2 * MB, 0))   # its own frames are no reason for more than half as much again
+        sent = [rank(0, "h0", [(1, 1000 * MB, 1000)], pvars={"mtl_linnet_flow_frames_out": 700_000, "mtl_linnet_udp_tx_bytes": 2000 * MB}),
+                rank(1, "h1", [(0, MB, 1)], pvars={"mtl_linnet_flow_frames_in": 700_000})]
+        self.assertEqual(len(problems(sent, stream, "linnet-udp")), 2)
 
     def test_headers_of_small_messages_are_allowed_for(self):
         ranks = [rank(0, "h0", [(1, 8 * 100_000, 100_000)]), rank(1, "h1", [(0, 8 * 100_000, 100_000)])]

@@ -15,7 +15,8 @@ LEAST_PAYLOAD = 256 * 1024  # less proves nothing against the launcher's traffic
 MOST_OVERHEAD = 1.5         # headers, acknowledgements, retransmissions of large messages
 BYTES_PER_MESSAGE = 512     # headers of a small message, its acknowledgement, and a credit or two
 ACKNOWLEDGEMENTS = 0.003    # of what the other direction carries: two frames for a segment of 64 KB, and somewhat more
-BYTES_PER_FRAME = 128       # heads and acknowledgements of a frame that Linnet says it made itself, instead of TCP
+BYTES_PER_FRAME = 128       # of a frame that Linnet made itself, instead of TCP, and that carries no payload
+PAYLOAD_PER_FRAME = 1400    # in the others, with the common MTU; with a longer one fewer of them are held for empty
 STRAY_SHARE = 0.05          # payload that may be seen where none should be
 
 _COUNTER = re.compile(r"mtl_linnet_(tcp|udp|eth|shm)_(tx|rx)_bytes$")  # not loopback: what a rank sends itself is no payload
@@ -71,8 +72,8 @@ def _between_hosts(payload, before, after, slack):
         received, sent = _grown(before, after, host, "eth0")
         tx, rx = payload.tx[host], payload.rx[host]
         for what, seen, said, against in (("sent", sent, tx, rx), ("received", received, rx, tx)):
-            most = (MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * against + BYTES_PER_MESSAGE * payload.messages[host] +
-                    BYTES_PER_FRAME * payload.frames[what][host] + slack)
+            empty = max(0, payload.frames[what][host] - said / PAYLOAD_PER_FRAME)
+            most = MOST_OVERHEAD * said + ACKNOWLEDGEMENTS * against + BYTES_PER_MESSAGE * payload.messages[host] + BYTES_PER_FRAME * empty + slack
             if seen < said:
                 problems.append(f"{host}: eth0 {what} {seen:.0f} B, but the program {what} {said:.0f} B of payload")
             elif payload.exact and seen > most:

@@ -472,10 +472,10 @@ class FlowIntoARingSchedules : public FlowIntoARing, public ::testing::WithParam
 
 TEST_P(FlowIntoARingSchedules, HoldWhatIsAskedForAgainToo)
 {
-    const std::uint64_t count = (runs(4000) / 10 + kRingBlocks - 1) / kRingBlocks;
+    const std::uint64_t count = (runs(4000) + 10 * kRingBlocks - 1) / (10 * kRingBlocks);
     const std::uint64_t first = testing::test_seed(31) + static_cast<std::uint64_t>(GetParam()) * count;
     std::size_t most = 0;
-    for (std::uint64_t seed = first; seed < first + std::max<std::uint64_t>(count, 1); ++seed) {
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
         sim = Sim{seed};
         senders.clear();
         join(static_cast<unsigned>(sim.pick(2, 7)), one_of(sim.random, {0.0, 0.01, 0.05, 0.3}), sim.pick(1, 12), sim.pick(20'000, 200'000));
