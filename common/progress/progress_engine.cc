@@ -59,6 +59,10 @@ constexpr Nanos kStarved{100'000'000};     // 33 threads of two cores that yield
 constexpr Nanos kStarvedRemembered{30'000'000'000};   // who yields again too soon starves others again, which is known only when they have waited
 constexpr Nanos kNapApart{3'000'000};      // while the host's lock is held and several want it a nap of 60 us costs more than that
 
+// Of tests in a row: what answers at once has done so by then, some round trips of the next host; and two system calls and what is around them.
+constexpr Nanos kQuietTests{20'000};
+constexpr Nanos kTestsApart{1'000};
+
 const char* gives_way_by(GiveWay way) noexcept
 {
     return way == GiveWay::kAuto ? "yields and naps" : way == GiveWay::kYield ? "yields" : "naps";
@@ -171,6 +175,7 @@ Status ProgressEngine::start()
         TokenGuard guard{*this};
         host_spin_ = Spin{spin_budget_};
         testers_ = Testers{scale_.ticks(kNapApart)};
+        test_pace_ = {scale_.ticks(kQuietTests), scale_.ticks(kTestsApart)};
     }
     LINNET_LOG(log_, kDebug, "progress wake-up %lld ns spin %lld ns ranks %u cores %u gives way by %s", static_cast<long long>(wake_cost_.count()),
                static_cast<long long>(spin_time_.count()), config_.local_ranks, usable_cpus(), gives_way_by(config_.give_way));

@@ -313,8 +313,7 @@ private:
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
     bool prepared_quiet_ LINNET_GUARDED_BY(token_){true};                    // and had nothing when they were prepared
     EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost}, polls_for_ LINNET_GUARDED_BY(token_){prepared_for_};
-    bool completed_ LINNET_GUARDED_BY(token_){false};                        // completed() was called by the holder
-    bool here_ LINNET_GUARDED_BY(token_){false};                             // completed_here(), in this pass
+    bool completed_ LINNET_GUARDED_BY(token_){false}, here_ LINNET_GUARDED_BY(token_){false};   // completed() by the holder; completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
     bool thorough_ LINNET_GUARDED_BY(token_){true};                          // sources that rest are asked, too
@@ -325,6 +324,7 @@ private:
     Spin host_spin_ LINNET_GUARDED_BY(token_);                               // the row of empty host_progress() calls
     Pollers pollers_ LINNET_GUARDED_BY(token_);                              // of that row and those before it,
     Testers testers_ LINNET_GUARDED_BY(token_);                              // and those among them that only test, in a crowd
+    TestPace test_pace_ LINNET_GUARDED_BY(token_);                           // of the passes in a row of tests
     unsigned ranks_per_core_{1};                                             // on this host, as far as known, since start()
     SleepLength sleep_length_ LINNET_GUARDED_BY(token_);                     // in that row
     Ticks row_stamp_ LINNET_GUARDED_BY(token_){0}, row_end_ LINNET_GUARDED_BY(token_){0};   // its last call; when it ended, 0: it goes on

@@ -178,13 +178,24 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     if (!token_.try_take()) {
         return waits ? host_progress_second(budget, when) : 0;
     }
-    // Only in calls back to back: a host that computes between two has better things to do than to wait here.
-    const bool lingers = waits && open_work() > 0 && last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back && may_linger();
     pass_began_ = stamp_.load(std::memory_order_relaxed);
-    unsigned events = pass(budget, StatsRole::kPoller, lingers ? stamp_.load(std::memory_order_relaxed) : 0);
+    const bool back_to_back = last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back;
+    if (!back_to_back) {
+        test_pace_.restart(pass_began_);
+    }
+    const bool tests = when == WhenIdle::kYield;
+    const bool asked_for = kicks_.load(std::memory_order_relaxed) != polled_kicks_ || holds_packets() || work_waits_.load(std::memory_order_relaxed);
+    if (tests && !test_pace_.pass_is_due(pass_began_) && !asked_for) {
+        token_.release_soon();
+        return 0;
+    }
+    // Only in calls back to back: a host that computes between two has better things to do than to wait here, and so may one that has tested for long.
+    const bool lingers = waits && open_work() > 0 && back_to_back && may_linger() && !(tests && test_pace_.quiet(pass_began_));
+    unsigned events = pass(budget, StatsRole::kPoller, lingers ? pass_began_ : 0);
     Spin::Step step = Spin::Step::kPoll;
     if (events != 0) {
         row_stamp_ = stamp_.load(std::memory_order_relaxed);
+        test_pace_.restart(row_stamp_);
         row_end_ = row_end_ == 0 ? row_stamp_ : row_end_;   // the rest is for the next row to do: nobody waits then
     } else if (waits && !config_.has_completions()) {
         step = next_step_of_row(when == WhenIdle::kSleep);

@@ -236,6 +236,34 @@ private:
     Ticks napped_at_{0};
 };
 
+// Which tests of a row make a pass. A pass asks the kernel, as a rule, and a program that tests at each turn of its loop has other work to do, between two tests
+// less than one takes (MPI RandomAccess of HPC Challenge: one table entry). So once nothing has come for `quiet`, passes begin `apart` at least, and the tests
+// between two return at once. Who waits by testing sees what comes so late at most that much later.
+//
+// Threads: one at a time.
+class TestPace {
+public:
+    TestPace() noexcept = default;
+    TestPace(Ticks quiet, Ticks apart) noexcept : quiet_{quiet}, apart_{apart} {}
+
+    // Something came, or the host was away: a new row begins.
+    void restart(Ticks now) noexcept { began_ = now; }
+    // The host tests at `now`: has this row been without an event for so long that what comes next may be far off?
+    [[nodiscard]] bool quiet(Ticks now) const noexcept { return now - began_ >= quiet_; }
+    // Shall it make a pass? Then it does.
+    [[nodiscard]] bool pass_is_due(Ticks now) noexcept
+    {
+        const bool due = !quiet(now) || now - passed_ >= apart_;
+        passed_ = due ? now : passed_;
+        return due;
+    }
+
+private:
+    Ticks quiet_{0}, apart_{0};
+    Ticks began_{0};
+    Ticks passed_{0};
+};
+
 // Ranks on this host against the cores of this process: more ranks than cores is a suspicion only, since a process bound to one core
 // cannot see where the others are bound. `ranks` 0: unknown.
 [[nodiscard]] constexpr bool suspect_crowd(unsigned ranks, unsigned usable_cpus) noexcept

@@ -149,6 +149,49 @@ TEST_F(ProgressEngineTest, HostThatTestsIsNeverPutToSleep)
     engine_->work_closed();
 }
 
+// A program that tests at each turn of its loop has other work to do: of tests in which nothing comes, few look.
+TEST_F(ProgressEngineTest, TestsInARowMostlyReturnAtOnceAndSeeWhatComesAllTheSame)
+{
+    make({.event_thread = false});
+    post();
+    EXPECT_TRUE(soon([&] {
+        const std::uint64_t polls = source_->polls();
+        const TimePoint begin = monotonic_now();
+        for (int call = 0; call < 20'000; ++call) {
+            host_call(WhenIdle::kYield);
+        }
+        return source_->polls() - polls <= static_cast<std::uint64_t>((monotonic_now() - begin) / 1us) + 1000;   // of those that begin the row
+    })) << "a pass for each of them";
+    for (std::uint64_t n = 1; n <= 100; ++n) {
+        source_->deliver();
+        EXPECT_TRUE(soon([&] {
+            for (int call = 0; call < 1000 && source_->handled() < n; ++call) {
+                host_call(WhenIdle::kYield);
+            }
+            return source_->handled() == n;
+        }));
+    }
+}
+
+TEST_F(ProgressEngineTest, TestAfterAKickOrForAHeldPacketLooks)
+{
+    ProgressEngine& engine = make({.event_thread = false});
+    post();
+    for (int i = 0; i < 50; ++i) {
+        for (int call = 0; call < 2'000; ++call) {
+            host_call(WhenIdle::kYield);
+        }
+        const std::uint64_t polls = source_->polls();
+        if (i % 2 == 0) {
+            engine.kick();
+        } else {
+            static_cast<void>(engine.held());
+        }
+        host_call(WhenIdle::kYield);
+        EXPECT_EQ(source_->polls(), polls + 1);
+    }
+}
+
 // A rank that probes for messages has nothing open, and keeps the core from the neighbour that is to send them.
 TEST_F(ProgressEngineTest, HostThatProbesGivesWayInACrowdThoughNothingIsOpen)
 {

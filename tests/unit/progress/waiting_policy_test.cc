@@ -435,5 +435,42 @@ TEST_F(SpinTimeTest, TimeThatTheUserSetStays)
     EXPECT_EQ(time.get(1'010'000), 1000u);
 }
 
+// ---- the passes of a row of tests ----
+
+TEST(TestPaceTest, EachTestMakesAPassWhileSomethingMayComeSoon)
+{
+    TestPace pace{1000, 100};
+    pace.restart(5000);
+    for (Ticks now = 5000; now < 6000; now += 10) {
+        EXPECT_FALSE(pace.quiet(now));
+        EXPECT_TRUE(pace.pass_is_due(now));
+    }
+}
+
+TEST(TestPaceTest, LaterPassesAreApart)
+{
+    TestPace pace{1000, 100};
+    pace.restart(5000);
+    unsigned passes = 0;
+    for (Ticks now = 6000; now < 7000; now += 10) {
+        EXPECT_TRUE(pace.quiet(now));
+        passes += pace.pass_is_due(now) ? 1 : 0;
+    }
+    EXPECT_EQ(passes, 10u);
+    EXPECT_TRUE(pace.pass_is_due(7500)) << "tests that are apart by themselves all make one";
+    EXPECT_TRUE(pace.pass_is_due(7600));
+    EXPECT_FALSE(pace.pass_is_due(7699));
+}
+
+TEST(TestPaceTest, AnEventBeginsANewRow)
+{
+    TestPace pace{1000, 100};
+    EXPECT_TRUE(pace.pass_is_due(9000));
+    EXPECT_FALSE(pace.pass_is_due(9010));
+    pace.restart(9010);
+    EXPECT_TRUE(pace.pass_is_due(9011));
+    EXPECT_TRUE(pace.pass_is_due(9012));
+}
+
 }   // namespace
 }   // namespace linnet
