@@ -5,6 +5,7 @@
 noinst_LTLIBRARIES += liblinnet-model.la
 liblinnet_la_LIBADD += liblinnet-model.la
 liblinnet_model_la_SOURCES = \
+    model/chance.h \
     model/cost.cc \
     model/cost.h \
     model/lane_choice.cc \

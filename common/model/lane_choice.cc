@@ -98,24 +98,13 @@ void LaneChoice::moved_by_peer(unsigned path, TimePoint now) noexcept
     moved(path, now);
 }
 
-// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-std::uint64_t LaneChoice::next_random() noexcept
-{
-    random_ += 0x9e3779b97f4a7c15;
-    std::uint64_t z = random_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
 // Two hosts whose last places for listeners are taken by callers refuse each other; who is refused at the same time must not come back at the same time.
 void LaneChoice::failed(unsigned path, TimePoint now) noexcept
 {
     if (path < count_) {
         Path& p = paths_[path];
         const Nanos pause = std::min(config_.retry_first * (1u << std::min(p.failures, 10u)), config_.retry_max);
-        const auto more = static_cast<std::uint64_t>(pause.count()) / 4 + 1;
-        p.due = now + pause + Nanos{static_cast<std::int64_t>(next_random() % more)};
+        p.due = now + pause + chance_.up_to(pause / 4);
         ++p.failures;
         p.lost_ns = 0;
     }

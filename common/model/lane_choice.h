@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "model/chance.h"
 #include "model/cost.h"
 
 namespace linnet::model {
@@ -35,7 +36,7 @@ public:
     static constexpr unsigned kNone = kMost;
 
     // `seed`: of the chance by which those who stood in each other's way do not meet again.
-    explicit LaneChoice(const Config& config, std::uint64_t seed = 0) noexcept : config_{config}, random_{seed}, worth_{config.worth} {}
+    explicit LaneChoice(const Config& config, std::uint64_t seed = 0) noexcept : config_{config}, chance_{seed}, worth_{config.worth} {}
 
     // Half a round trip of a message, expected. The first is where the lane is. Returns its index, or kNone when there are kMost.
     unsigned add(const Line& expected) noexcept;
@@ -85,10 +86,9 @@ private:
 
     // Time lost that a move is worth now. Where ranks share cores each step of it waits for several of them to have one, and so do the messages meanwhile.
     [[nodiscard]] double worth_ns() const noexcept { return static_cast<double>(worth_.count()) + config_.worth_asks * asking_waits_ns_; }
-    [[nodiscard]] std::uint64_t next_random() noexcept;
 
     const Config config_;
-    std::uint64_t random_;
+    Chance chance_;
     std::array<Path, kMost> paths_{};
     unsigned count_{0};
     unsigned at_{0};

@@ -188,4 +188,15 @@ void PathChoice::failed(unsigned path, TimePoint now) noexcept
     }
 }
 
+void PathChoice::put_off(unsigned path, TimePoint now) noexcept
+{
+    if (path != trial_ || path == at_) {
+        return failed(path, now);
+    }
+    trial_ = kNone;
+    trial_ended_ = now;
+    apart_ = 0;
+    paths_[path].due = now + config_.trial_pause + chance_.up_to(config_.trial_pause);
+}
+
 }   // namespace linnet::model

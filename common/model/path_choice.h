@@ -15,6 +15,7 @@
 //              other         enough transfers, faster by `gain`                 at home there
 //              other         enough transfers, or two at twice the time         at home: wanted() is home again
 //              any           failed(other), or nothing for trial_patience       likewise
+//   trial      home          put_off(other)                                     at home; another one later, by chance
 //   any        any           moved(elsewhere): the link broke, the peer chose   at home there
 //
 // A path may stand *behind* the others: it is tried only while home loses frames and takes longer than it should, and left again for one that is no worse. Then
@@ -25,6 +26,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "model/chance.h"
 #include "model/cost.h"
 #include "model/samples.h"
 
@@ -47,7 +49,8 @@ public:
     static constexpr unsigned kMost = 4;
     static constexpr unsigned kNone = kMost;
 
-    explicit PathChoice(const Config& config) noexcept : config_{config} {}
+    // `seed`: of the chance by which those whose trials were put off do not meet again.
+    explicit PathChoice(const Config& config, std::uint64_t seed = 0) noexcept : config_{config}, chance_{seed} {}
 
     // In the order of preference; the first is where the link is. Returns its index, or kNone when there are kMost.
     unsigned add(const Line& expected, bool behind = false) noexcept;
@@ -66,6 +69,8 @@ public:
     void moved(unsigned path, TimePoint now) noexcept;
     // It could not be moved there.
     void failed(unsigned path, TimePoint now) noexcept;
+    // The peer has no time for a trial there: somebody else has one. It says nothing about the path.
+    void put_off(unsigned path, TimePoint now) noexcept;
 
     // Where the link should be, and where it is.
     [[nodiscard]] unsigned wanted() const noexcept { return trial_ != kNone ? trial_ : home_; }
@@ -105,6 +110,7 @@ private:
     [[nodiscard]] double trial_time(unsigned path) const noexcept { return by_average() ? average_time(path) : usual_time(path); }
 
     const Config config_;
+    Chance chance_;
     std::array<Path, kMost> paths_{};
     unsigned count_{0};
     unsigned home_{0};

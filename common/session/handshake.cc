@@ -247,6 +247,7 @@ const char* reject_text(RejectReason reason) noexcept
         case RejectReason::kBusy: return "it has no room for another connection";
         case RejectReason::kName: return "it knows this endpoint by another name";
         case RejectReason::kStale: return "it knows a newer connection";
+        case RejectReason::kInTurn: return "it lets one after the other try that path";
     }
     return "for an unknown reason";
 }

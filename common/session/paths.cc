@@ -103,7 +103,7 @@ void SessionLayer::find_paths(Session& s) noexcept
     if (count < 2) {
         return;
     }
-    s.paths_.reset(new (std::nothrow) Paths{config_.path_choice});
+    s.paths_.reset(new (std::nothrow) Paths{config_.path_choice, retry_seed(self_.endpoint_id.get(), s.endpoint_id())});
     for (unsigned i = 0; s.paths_ != nullptr && i < count; ++i) {
         s.paths_->ports[s.paths_->choice.add(expected_of(*found[i]), found[i]->lane_only())] = found[i];
     }
@@ -331,6 +331,8 @@ void SessionLayer::move_failed(Session& s, LinkRole role, std::string_view why) 
     const TimePoint now = clock_.now();
     if (lane) {
         s.lane_paths_->choice.failed(s.lane_paths_->index_of(move.port), now);
+    } else if (move.put_off) {
+        s.paths_->choice.put_off(s.paths_->index_of(move.port), now);
     } else {
         s.paths_->choice.failed(s.paths_->index_of(move.port), now);
     }

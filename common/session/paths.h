@@ -35,6 +35,7 @@ struct Move {
     LinkId id{};
     Attempt attempt;
     bool said_hello{false};       // to one address of the peer at least
+    bool put_off{false};          // the peer lets another one try first
     TimePoint until{};
 };
 
@@ -43,6 +44,25 @@ struct Losses {
     static constexpr Nanos kApart = std::chrono::milliseconds{20};
     model::LossRate rate;
     TimePoint next{};
+};
+
+// Whose bulk link may move to a transport for lanes alone now? One does so for losses, as a trial. The losses that senders see may be those of one port, before
+// which all meet, and they see them at the same time: links that all begin at once, beside those that are under way, would overrun it.
+class Trials {
+public:
+    static constexpr Nanos kApart = std::chrono::seconds{1};
+
+    [[nodiscard]] bool may_begin(PeerId peer, TimePoint now) noexcept
+    {
+        const bool may = now - began_ >= kApart || of_ == peer;
+        began_ = may ? now : began_;
+        of_ = may ? peer : of_;
+        return may;
+    }
+
+private:
+    TimePoint began_{-kApart};
+    PeerId of_{kNoPeer};
 };
 
 // Of the chance in when a path that failed is tried again; ids are random. Both ends may find at one moment that they refused each other: each has its own.
@@ -75,7 +95,7 @@ struct LanePaths {
 };
 
 struct Paths {
-    explicit Paths(const model::PathChoice::Config& config) noexcept : choice{config} {}
+    Paths(const model::PathChoice::Config& config, std::uint64_t seed) noexcept : choice{config, seed} {}
 
     // A transfer of ours on its way: from the grant of its receiver, or from its own beginning if none is needed, to its FIN.
     struct Transfer {

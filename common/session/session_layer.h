@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "session/address_index.h"
 #include "session/numbers.h"
+#include "session/paths.h"
 #include "session/session.h"
 #include "session/session_config.h"
 #include "stats/counters.h"
@@ -331,8 +332,7 @@ private:
     static constexpr Nanos kNear = std::chrono::microseconds{1}, kRetryFirst = std::chrono::milliseconds{10}, kRetryMax = std::chrono::milliseconds{500};
     // Attempts bound themselves (connect_timeout), with a better text than we have; this catches one that does not.
     static constexpr Nanos kGrace = std::chrono::seconds{1};
-    static constexpr unsigned kHoldCount = 31, kPollsPerClock = 64;   // with the one that ends it: one batch
-    static constexpr std::size_t kHoldBytes = 64u << 10;
+    static constexpr unsigned kHoldCount = 31, kHoldBytes = 64u << 10, kPollsPerClock = 64;   // with the one that ends it: one batch
     std::atomic<std::uint32_t> turns_{0};                     // next_turn(), and each poll(); of two at a time one may be lost
     std::atomic<bool> any_held_{false};
     SpinLock held_lock_;
@@ -340,9 +340,9 @@ private:
 
     // ---- token holder ----
     unsigned polls_since_clock_{0};
-    TimePoint last_now_;              // at the last look at the clock
+    Trials trials_;
     Session *ack_now_{nullptr}, *delayed_{nullptr};
-    TimePoint delayed_due_{TimePoint::max()}, silence_due_{TimePoint::max()};
+    TimePoint last_now_, delayed_due_{TimePoint::max()}, silence_due_{TimePoint::max()};   // at the last look at the clock
     std::atomic<std::int64_t> retry_due_{INT64_MAX};   // nanoseconds of the clock; any thread may move it earlier
     LogThrottle refused_throttle_;
 };

@@ -188,6 +188,10 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         if (move != nullptr && !newer(attempt.epoch, move->attempt.epoch)) {
             return reject(attempt.role, wire::RejectReason::kYield, move->attempt.epoch.number, reply);
         }
+        const bool trial = attempt.role == LinkRole::kBulk && link.phase == LinkState::Phase::kUp && port.lane_only() && !link.port->lane_only();
+        if (trial && !trials_.may_begin(s.id, clock_.now())) {
+            return reject(attempt.role, wire::RejectReason::kInTurn, 0, reply);
+        }
         attempt.acceptor_nonce = fresh_nonce();
         attempt.rank = config_.told_rank;
         attempt.beside = link.phase == LinkState::Phase::kUp;
@@ -233,6 +237,9 @@ Status SessionLayer::check_welcome(Session& s, Port& port, LinkId id, LinkRole r
     const Result<WelcomeSeen> seen = read_welcome(*own.attempt, s.name_known_ ? s.name_.endpoint_id.get() : 0, welcome);
     if (own.moves && seen && seen->rejected && after(seen->epoch, link.proposed)) {
         link.proposed = seen->epoch;
+    }
+    if (own.moves && seen && seen->rejected) {
+        move_of(s, role)->put_off = seen->reason == wire::RejectReason::kInTurn;
     }
     if (own.moves && (!seen || seen->rejected)) {   // which says nothing about the link that is up
         return seen ? Status::kRefused : seen.status();

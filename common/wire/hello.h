@@ -86,6 +86,7 @@ enum class RejectReason : std::uint8_t {
     kBusy = 6,      // out of memory
     kName = 7,      // the opener's name contradicts the one that the acceptor knows
     kStale = 8,     // a link of this epoch, or a newer one, is known already
+    kInTurn = 9,    // the acceptor lets one peer after the other try this path for its bulk data
 };
 struct RejectPacket {
     HelloHead head;

@@ -205,6 +205,37 @@ TEST(PathChoice, PathThatCannotBeOpenedIsAskedForLessAndLess)
     EXPECT_LE(s.failures, 8u);
 }
 
+TEST(PathChoice, TrialThatIsPutOffComesSoonAndCountsForNothing)
+{
+    Nanos least = Nanos::max(), most{};
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        PathChoice c{PathChoice::Config{}, seed};
+        EXPECT_EQ(c.add({5000, 1}), 0u);
+        EXPECT_EQ(c.add({5000, 0.1}), 1u);
+        TimePoint now{1000s};
+        const auto until_a_trial = [&] {
+            const TimePoint from = now;
+            while (c.wanted() == 0 && now - from < 60s) {
+                now += 10ms;
+                c.sample(0, kMega, 10ms, now);
+            }
+            return now - from;
+        };
+        EXPECT_LE(until_a_trial(), 1s);
+        c.put_off(1, now);
+        EXPECT_EQ(c.wanted(), 0u);
+        const Nanos pause = until_a_trial();
+        least = std::min(least, pause);
+        most = std::max(most, pause);
+        c.put_off(1, now);
+        EXPECT_LE(until_a_trial(), 3s) << "no longer the second time";
+    }
+    EXPECT_GE(least, 1s);
+    EXPECT_LE(least, 1200ms);
+    EXPECT_GE(most, 1700ms) << "all of them at the same time";
+    EXPECT_LE(most, 2100ms);
+}
+
 TEST(PathChoice, TrialThatGetsNowhereEnds)
 {
     Sender s{{kGigabit, kDouble}};

@@ -169,6 +169,32 @@ TEST_F(LossesTest, BulkDataLeavesThemToo)
     EXPECT_TRUE(push(*a));
 }
 
+// The port before which they meet may be what loses their frames.
+TEST_F(LossesTest, BulkDataOfSeveralSendersLeavesThemOneAfterTheOther)
+{
+    world.config.path_choice.trial_pause = 300ms;
+    SessionNode& c = add_third();
+    c.layer.lane_only(*second.back());
+    second.back()->expect(1900ns, 0.2);
+    ASSERT_TRUE(connect(*a));
+    ASSERT_TRUE(connect(c));
+    loses(10);
+    c.transport.loses(10);
+    first_takes = 60ms;
+    second_takes = 12ms;
+    TimePoint first{};
+    for (int i = 0; i < 400 && other.links_up(LinkRole::kBulk) < 2; ++i) {   // both see their losses at the same time
+        transfer(*a);
+        transfer(c);
+        first = first == TimePoint{} && on_second() ? world.clock.now() : first;
+    }
+    EXPECT_EQ(other.links_up(LinkRole::kBulk), 2u);
+    EXPECT_GE(world.clock.now() - first, 900ms);
+    EXPECT_LE(world.clock.now() - first, 3s);
+    EXPECT_GE(b->counters.get(Counter::kRefusedHellos), 1u);
+    EXPECT_LE(b->counters.get(Counter::kRefusedHellos), 4u);
+}
+
 TEST_F(LossesTest, BulkDataStaysWhereTheOtherWayIsNoBetter)
 {
     ASSERT_TRUE(connect(*a));

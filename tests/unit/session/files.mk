@@ -9,6 +9,7 @@ unit_session_test_SOURCES = \
     unit/session/opening_test.cc \
     unit/session/paths_test.cc \
     unit/session/session_layer_test.cc \
+    unit/session/trials_test.cc \
     unit/session/two_networks.h
 unit_session_test_CXXFLAGS = $(SIMULATION_CXXFLAGS)
 unit_session_test_LDADD = libtestsim.la $(TEST_LIBS) $(libs_session)

@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "session/session_layer.h"
 #include "support/seed.h"
@@ -35,13 +36,8 @@ public:
         world.config.core_wait = {[](const void* wait) noexcept { return *static_cast<const Nanos*>(wait); }, &core_wait};
         a = &world.node(1001, 1);
         b = &world.node(1002, 2);
-        for (SessionNode* const n : {a, b}) {
-            wire::EndpointName name = n->name();
-            const auto port = static_cast<std::uint16_t>(n == a ? 1001 : 1002);
-            second[n == a ? 0 : 1] = std::make_unique<SimTransport>(other, port);
-            SimTransport& t = *second[n == a ? 0 : 1];
-            EXPECT_EQ(t.open(n->layer.add_port(t), name), Status::kOk);
-        }
+        join_second(*a, 1001);
+        join_second(*b, 1002);
         to_b = &a->add(b->name());
         to_a = &b->add(a->name());
     }
@@ -51,6 +47,21 @@ public:
             t->shutdown();
         }
     }
+    void join_second(SessionNode& n, std::uint16_t port)
+    {
+        wire::EndpointName name = n.name();
+        SimTransport& t = *second.emplace_back(std::make_unique<SimTransport>(other, port));
+        EXPECT_EQ(t.open(n.layer.add_port(t), name), Status::kOk);
+    }
+    // A node more, which has to do with b alone.
+    SessionNode& add_third()
+    {
+        third = &world.node(1003, 3);
+        join_second(*third, 1003);
+        third_to_b = &third->add(b->name());
+        return *third;
+    }
+    [[nodiscard]] NodePeer& peer_of(const SessionNode& n) const { return &n == a ? *to_b : &n == b ? *to_a : *third_to_b; }
     bool run_until(const std::function<bool()>& done, unsigned steps = 50'000)
     {
         for (; !done(); --steps) {
@@ -87,28 +98,28 @@ public:
     // The lane and a bulk link are up; `n` has data to send.
     bool connect(SessionNode& n)
     {
-        NodePeer& peer = &n == a ? *to_b : *to_a;
+        NodePeer& peer = peer_of(n);
         n.send(peer, 10);
         return run_until([&] { return n.outstanding() == 0; }, 120'000) && push(n);   // an accepted hello whose confirm is lost is in the way for 5 s
     }
     // It has data to send.
     Status wants_bulk(SessionNode& from)
     {
-        NodePeer& peer = &from == a ? *to_b : *to_a;
+        NodePeer& peer = peer_of(from);
         MutexLock guard{peer.lock};
         return from.layer.send_bulk(peer, head_, data_, &cookie_);
     }
     // It was asked for data, which comes before it sends some.
     void is_asked(SessionNode& from)
     {
-        NodePeer& peer = &from == a ? *to_b : *to_a;
+        NodePeer& peer = peer_of(from);
         MutexLock guard{peer.lock};
         from.layer.transfer_begins(peer, 9, kMega);
     }
     // One bulk packet gets through.
     bool push(SessionNode& from)
     {
-        NodePeer& at = &from == a ? *to_a : *to_b;
+        NodePeer& at = &from == a ? *to_a : &from == b ? *to_b : *b->peer_of(3);
         const std::size_t had = at.bulk_ok;
         int& ready = from.bulk_ready;
         for (unsigned tries = 0; tries < 50; ++tries) {
@@ -123,7 +134,7 @@ public:
     // A transfer that takes as long as where the link is now takes.
     void transfer(SessionNode& from)
     {
-        NodePeer& peer = &from == a ? *to_b : *to_a;
+        NodePeer& peer = peer_of(from);
         {
             MutexLock guard{peer.lock};
             from.layer.transfer_begins(peer, 7, kMega);
@@ -177,11 +188,13 @@ public:
     Nanos core_wait{0};   // asked by the sessions of world
     SimWorld world;
     SimNet other;
-    std::array<std::unique_ptr<SimTransport>, 2> second;
+    std::vector<std::unique_ptr<SimTransport>> second;
     SessionNode* a{nullptr};
     SessionNode* b{nullptr};
     NodePeer* to_b{nullptr};
     NodePeer* to_a{nullptr};
+    SessionNode* third{nullptr};
+    NodePeer* third_to_b{nullptr};
     Nanos first_takes{8ms};
     Nanos second_takes{8ms};
 
