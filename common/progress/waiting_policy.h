@@ -236,9 +236,9 @@ private:
     Ticks napped_at_{0};
 };
 
-// Which tests of a row make a pass. A pass asks the kernel, as a rule, and a program that tests at each turn of its loop has other work to do, between two tests
-// less than one takes (MPI RandomAccess of HPC Challenge: one table entry). So once nothing has come for `quiet`, passes begin `apart` at least, and the tests
-// between two return at once. Who waits by testing sees what comes so late at most that much later.
+// Which tests of a row make a pass. A pass asks the kernel, as a rule, and a program that tests at each turn of its loop has other work to do, which takes less
+// than a pass (MPI RandomAccess of HPC Challenge: one table entry). So once nothing has come for `quiet`, passes begin `apart` at least, and the tests between
+// two return at once. Who waits by testing sees what comes so late at most that much later.
 //
 // Threads: one at a time.
 class TestPace {
