@@ -316,7 +316,7 @@ LINNET_API linnet_status_t linnet_am_send(linnet_context_t* ctx, const linnet_am
 /* ---- progress ---- */
 enum {
     LINNET_MAY_SLEEP = 1u << 0,   /* the caller has nothing better to do; sleeps at most the setting sleep_max */
-    LINNET_MAY_YIELD = 1u << 1,   /* it tests, and may have other work: never sleeps, but gives way to others when they want the core */
+    LINNET_MAY_YIELD = 1u << 1,   /* it tests, and may have other work: never sleeps, gives way to who wants the core, after 20 us looks only once per us */
     LINNET_IF_HELD = 1u << 2,     /* it posts no more for now: nothing is done but where packets are held back for others, which go out */
     LINNET_IF_COMPLETE = 1u << 3  /* likewise, but where something is complete already */
 };

@@ -194,9 +194,10 @@ void PathChoice::put_off(unsigned path, TimePoint now) noexcept
         return failed(path, now);
     }
     trial_ = kNone;
-    trial_ended_ = now;
-    apart_ = 0;
-    paths_[path].due = now + config_.trial_pause + chance_.up_to(config_.trial_pause);
+    const TimePoint due = now + config_.trial_pause + chance_.up_to(config_.trial_pause);
+    for (Path& p : paths_) {
+        p.due = &p == &paths_[path] || p.behind ? std::max(p.due, due) : p.due;
+    }
 }
 
 }   // namespace linnet::model

@@ -15,7 +15,7 @@
 //              other         enough transfers, faster by `gain`                 at home there
 //              other         enough transfers, or two at twice the time         at home: wanted() is home again
 //              any           failed(other), or nothing for trial_patience       likewise
-//   trial      home          put_off(other)                                     at home; another one later, by chance
+//   trial      home          put_off(other)                                     at home; the same later, by chance
 //   any        any           moved(elsewhere): the link broke, the peer chose   at home there
 //
 // A path may stand *behind* the others: it is tried only while home loses frames and takes longer than it should, and left again for one that is no worse. Then
@@ -69,12 +69,14 @@ public:
     void moved(unsigned path, TimePoint now) noexcept;
     // It could not be moved there.
     void failed(unsigned path, TimePoint now) noexcept;
-    // The peer has no time for a trial there: somebody else has one. It says nothing about the path.
+    // The peer has no time for a trial there: somebody else has one. It says nothing about the path. None that is behind the others is tried sooner.
     void put_off(unsigned path, TimePoint now) noexcept;
 
     // Where the link should be, and where it is.
     [[nodiscard]] unsigned wanted() const noexcept { return trial_ != kNone ? trial_ : home_; }
     [[nodiscard]] unsigned at() const noexcept { return at_; }
+    // Is it wanted there for a trial? Else because it is home.
+    [[nodiscard]] bool tries(unsigned path) const noexcept { return path < count_ && path == trial_; }
 
     // What a transfer over `path` takes: as measured, else as expected.
     [[nodiscard]] Line cost(unsigned path) const noexcept;

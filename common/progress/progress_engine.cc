@@ -521,6 +521,9 @@ void ProgressEngine::leave(CallKind kind) noexcept
     if (is_me(attending_.load(std::memory_order_relaxed))) [[unlikely]] {
         return;
     }
+    if (kind == CallKind::kPost || kind == CallKind::kLongPost) {
+        posted_.store(true, std::memory_order_relaxed);
+    }
     // A post may take long too: the first fragment of a large message is sent within it.
     const Ticks now = stamp_is_fresh_.load(std::memory_order_relaxed) ? stamp_.load(std::memory_order_relaxed) : read_ticks();
     stamp_is_fresh_.store(false, std::memory_order_relaxed);
@@ -533,6 +536,7 @@ void ProgressEngine::passed_by(CallKind kind) noexcept
     if (is_me(attending_.load(std::memory_order_relaxed))) [[unlikely]] {
         return;
     }
+    posted_.store(true, std::memory_order_relaxed);
     const bool called_for =
         arm_request_.load(std::memory_order_relaxed) || fd_armed_.load(std::memory_order_relaxed) || work_waits_.load(std::memory_order_relaxed) ||
         owes(false);

@@ -97,10 +97,10 @@ public:
     // One pass over the sources, about `budget` packets each (0: no limit); it ends early when something is complete. The true
     // number of events; 0 when another thread polls.
     unsigned poll(unsigned budget) noexcept LINNET_EXCLUDES(token_);
-    // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with
-    // open work, and a policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max (where threads
-    // outnumber cores up to 16 times that), from which an arrival, kick() and completed() wake it at once. A thread that finds another one
-    // polling or asleep returns or sleeps likewise. A caller that may only yield does so in such a row when others want the core, with nothing open too.
+    // The same, for linnet_progress(). When the caller may sleep (it has nothing better to do, and drained no completion in this call), with open work, and a
+    // policy that allows it, an uninterrupted row of empty calls ends in a sleep of at most sleep_max (where threads outnumber cores up to 16 times that), from
+    // which an arrival, kick() and completed() wake it at once. A thread that finds another one polling or asleep returns or sleeps likewise. A caller that may
+    // only yield does so in such a row when others want the core, with nothing open too; of a row that goes on for long few calls make a pass (TestPace).
     unsigned host_progress(unsigned budget, WhenIdle when) noexcept LINNET_EXCLUDES(token_);
     // Polls and sleeps as the policy says until ready() or the deadline (TimePoint::max(): none). One of the waiting threads does so for
     // all; the others sleep, each until its own ready(), or until it is its turn to poll. kOk: ready() was true. kTimedOut. kClosed: stop() was called.
@@ -273,7 +273,7 @@ private:
 
     // the host's threads, at each entry
     alignas(kCacheLine) std::atomic<Ticks> stamp_{0};   // of the last enter (odd) or leave (even)
-    std::atomic<bool> stamp_is_fresh_{false};           // a thread that waited looked at the time, and then found at once what it waited for
+    std::atomic<bool> stamp_is_fresh_{false}, posted_{false};   // who waited looked at the time, and then found at once what it waited for; a post, for tests
     std::atomic<Ticks> last_gap_{0}, event_busy_at_leave_{0}, patient_until_{0};
     YieldWatch yield_watch_;
     GapPredictor gaps_;

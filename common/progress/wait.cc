@@ -180,12 +180,15 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
     }
     pass_began_ = stamp_.load(std::memory_order_relaxed);
     const bool back_to_back = last_gap_.load(std::memory_order_relaxed) <= spin_budget_.back_to_back;
-    if (!back_to_back) {
+    const bool tests = when == WhenIdle::kYield;
+    if (!back_to_back || (tests && posted_.load(std::memory_order_relaxed))) {
+        posted_.store(false, std::memory_order_relaxed);
         test_pace_.restart(pass_began_);
     }
-    const bool tests = when == WhenIdle::kYield;
-    const bool asked_for = kicks_.load(std::memory_order_relaxed) != polled_kicks_ || holds_packets() || work_waits_.load(std::memory_order_relaxed);
-    if (tests && !test_pace_.pass_is_due(pass_began_) && !asked_for) {
+    const auto asked_for = [this]() noexcept LINNET_REQUIRES(token_) {
+        return kicks_.load(std::memory_order_relaxed) != polled_kicks_ || holds_packets() || work_waits_.load(std::memory_order_relaxed);
+    };
+    if (tests && !test_pace_.pass_is_due(pass_began_) && !asked_for()) {
         token_.release_soon();
         return 0;
     }

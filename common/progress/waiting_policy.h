@@ -246,7 +246,7 @@ public:
     TestPace() noexcept = default;
     TestPace(Ticks quiet, Ticks apart) noexcept : quiet_{quiet}, apart_{apart} {}
 
-    // Something came, or the host was away: a new row begins.
+    // Something came, or the host was away, or started an operation: a new row begins.
     void restart(Ticks now) noexcept { began_ = now; }
     // The host tests at `now`: has this row been without an event for so long that what comes next may be far off?
     [[nodiscard]] bool quiet(Ticks now) const noexcept { return now - began_ >= quiet_; }

@@ -140,6 +140,7 @@ Result<HelloSeen> read_hello(Attempt& attempt, const wire::EndpointName& self, b
     attempt.peer_received = p.received.get();
     attempt.peer_rank = p.rank.get();
     attempt.peer_takes_unasked = (p.features.get() & wire::kTakesUnasked) != 0;
+    attempt.trial = (p.features.get() & wire::kTrial) != 0;
     attempt.epoch.number = p.epoch.get();
     const SipKey open = derive(attempt.secret, "open", p.nonce);
     if (!tags_equal(p.tag, siphash128(open, before_tag(p)))) {

@@ -33,6 +33,7 @@ struct Attempt {
     LinkRole role{LinkRole::kLane};
     bool beside{false};           // another link of this role was up then: the peer has received more since
     bool peer_takes_unasked{false};   // wire::kTakesUnasked, as the peer tells it
+    bool trial{false};            // wire::kTrial, likewise
     std::uint32_t rank{0};        // ours, plus one, as we tell it; 0: nobody has told us
     wire::Nonce opener_nonce{};
     wire::Nonce acceptor_nonce{};

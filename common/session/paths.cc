@@ -326,13 +326,17 @@ void SessionLayer::move_failed(Session& s, LinkRole role, std::string_view why) 
     Move& move = *move_of(s, role);
     const bool lane = role == LinkRole::kLane;
     const Port* const stays = s.links_[static_cast<int>(role)].port;
+    const TimePoint now = clock_.now();
+    if (move.put_off && !lane) {
+        LINNET_LOG(log_, kDebug, "%s lets another peer try %s first", s.labelled(s.contact_).c_str(), move.port->caps().name);
+        s.paths_->choice.put_off(s.paths_->index_of(move.port), now);
+        move.port = nullptr;
+        return;
+    }
     LINNET_LOG(log_, kInfo, "%s to %s stay with %s: no way over %s: %.*s", lane ? "messages" : "bulk data", s.labelled(s.contact_).c_str(),
                stays != nullptr ? stays->caps().name : "nothing", move.port->caps().name, static_cast<int>(why.size()), why.data());
-    const TimePoint now = clock_.now();
     if (lane) {
         s.lane_paths_->choice.failed(s.lane_paths_->index_of(move.port), now);
-    } else if (move.put_off) {
-        s.paths_->choice.put_off(s.paths_->index_of(move.port), now);
     } else {
         s.paths_->choice.failed(s.paths_->index_of(move.port), now);
     }

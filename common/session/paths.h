@@ -46,7 +46,7 @@ struct Losses {
     TimePoint next{};
 };
 
-// Whose bulk link may move to a transport for lanes alone now? One does so for losses, as a trial. The losses that senders see may be those of one port, before
+// Who may begin a trial of a transport for lanes alone with its bulk data now? It is tried for losses. Those that senders see may be those of one port, before
 // which all meet, and they see them at the same time: links that all begin at once, beside those that are under way, would overrun it.
 class Trials {
 public:

@@ -131,7 +131,9 @@ std::size_t SessionLayer::make_hello(Port& port, LinkId id, PeerId peer, LinkRol
         target.endpoint_id.set(0);   // without the secret there is nothing to prove
         target.secret = {};
     }
-    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), listens_unnamed() | wire::kTakesUnasked, out);
+    const bool trial = own.moves && role == LinkRole::kBulk && s->paths_->choice.tries(s->paths_->index_of(&port));
+    const std::uint64_t features = listens_unnamed() | wire::kTakesUnasked | (trial ? wire::kTrial : 0);
+    return write_hello(*own.attempt, target, self_, s->received_.load(std::memory_order_relaxed), features, out);
 }
 
 HelloVerdict SessionLayer::on_hello(Port& port, LinkId id, std::span<const std::byte> hello, const Caller& from, std::span<std::byte> reply) noexcept
@@ -188,8 +190,7 @@ HelloVerdict SessionLayer::accept_hello(Session& s, Port& port, LinkId id, Attem
         if (move != nullptr && !newer(attempt.epoch, move->attempt.epoch)) {
             return reject(attempt.role, wire::RejectReason::kYield, move->attempt.epoch.number, reply);
         }
-        const bool trial = attempt.role == LinkRole::kBulk && link.phase == LinkState::Phase::kUp && port.lane_only() && !link.port->lane_only();
-        if (trial && !trials_.may_begin(s.id, clock_.now())) {
+        if (attempt.trial && port.lane_only() && link.phase == LinkState::Phase::kUp && !trials_.may_begin(s.id, clock_.now())) {
             return reject(attempt.role, wire::RejectReason::kInTurn, 0, reply);
         }
         attempt.acceptor_nonce = fresh_nonce();

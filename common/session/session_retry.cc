@@ -154,7 +154,8 @@ void SessionLayer::link_failed(Session& s, const Port& port, LinkRole role, bool
             return;
         }
         link.first_port = 0;
-        const bool soft = link.reason == wire::RejectReason::kYield || link.reason == wire::RejectReason::kBusy || link.reason == wire::RejectReason::kStale;
+        using enum wire::RejectReason;
+        const bool soft = link.reason == kYield || link.reason == kBusy || link.reason == kStale || link.reason == kInTurn;
         const bool for_good = !up && link.rejected && why == Status::kRefused && !soft;
         link.failures += role == LinkRole::kBulk && link.rejected && soft ? 0 : 1;   // the peer's own attempt comes through, wherever that is
         const Nanos pause = std::min(kRetryFirst * (1u << std::min(std::max(link.failures, 1u) - 1, 6u)), kRetryMax);

@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kAtLocalhostV6 = 1u << 1;   // ::1
 inline constexpr std::uint64_t kAtLinkLocal = 1u << 2;     // link-local IPv6 addresses of the interfaces that it uses, none of which another has with this port
 inline constexpr std::uint64_t kUnnamed = kAtLocalhostV4 | kAtLocalhostV6 | kAtLinkLocal;
 inline constexpr std::uint64_t kTakesUnasked = 1u << 3;    // its sender takes writes with flag::kUnasked
+inline constexpr std::uint64_t kTrial = 1u << 4;           // of a hello: this path is tried, beside a link that is up and stays if the answer is kInTurn
 
 struct HelloHead {
     le32 magic;

@@ -206,11 +206,12 @@ TimePoint SimNet::next_event()
     return next;
 }
 
-std::size_t SimNet::links_up(LinkRole role)
+std::size_t SimNet::links_up(LinkRole role, const SimTransport* of)
 {
     const std::lock_guard guard{lock_};
-    return static_cast<std::size_t>(std::count_if(conns_.begin(), conns_.end(), [role](const auto& c) {
-        return c->end[0].stage == Stage::kUp && c->end[1].stage == Stage::kUp && c->end[0].role == role;
+    return static_cast<std::size_t>(std::count_if(conns_.begin(), conns_.end(), [role, of](const auto& c) {
+        const bool up = c->end[0].stage == Stage::kUp && c->end[1].stage == Stage::kUp && c->end[0].role == role;
+        return up && (of == nullptr || c->end[0].owner == of || c->end[1].owner == of);
     }));
 }
 

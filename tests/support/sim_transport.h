@@ -58,8 +58,8 @@ public:
     [[nodiscard]] bool references(const void* bytes, std::size_t size);
     // When the next byte, break or end of an attempt is due.
     [[nodiscard]] TimePoint next_event();
-    // Connections that both sides think are up.
-    [[nodiscard]] std::size_t links_up(LinkRole role);
+    // Connections that both sides think are up; null: of anybody.
+    [[nodiscard]] std::size_t links_up(LinkRole role, const SimTransport* of = nullptr);
     [[nodiscard]] std::uint64_t packets_sent() const { return packets_sent_; }
     [[nodiscard]] unsigned replays() const { return replays_; }
     // What replays brought about that they must not.

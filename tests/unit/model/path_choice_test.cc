@@ -229,6 +229,8 @@ TEST(PathChoice, TrialThatIsPutOffComesSoonAndCountsForNothing)
         most = std::max(most, pause);
         c.put_off(1, now);
         EXPECT_LE(until_a_trial(), 3s) << "no longer the second time";
+        EXPECT_TRUE(c.tries(1));
+        EXPECT_FALSE(c.tries(0));
     }
     EXPECT_GE(least, 1s);
     EXPECT_LE(least, 1200ms);
@@ -314,6 +316,28 @@ TEST_F(BehindTest, TakesOverWhereLossesCostMoreThanItDoes)
     transfers(200, 3, 30ms);   // 11 ms on the average; the least is 1 ms all the same
     EXPECT_EQ(choice.at(), 1u);
     EXPECT_EQ(moves, 1u);
+}
+
+// Put off at one of them, its owner asks at the next transfer over the other: who put it off meant both.
+TEST_F(BehindTest, PutOffAreAllThatAreBehind)
+{
+    EXPECT_EQ(choice.add({5000, 2}, true), 2u);
+    const auto lossy = [&] {
+        now += 10ms;
+        choice.loses(true);
+        choice.sample(0, kMega, 10ms, now);
+        return choice.wanted();
+    };
+    while (lossy() == 0) {
+        ASSERT_LT(now - TimePoint{1000s}, 60s);
+    }
+    choice.put_off(choice.wanted(), now);
+    for (const TimePoint end = now + 900ms; now < end;) {
+        ASSERT_EQ(lossy(), 0u);
+    }
+    for (const TimePoint end = now + 1200ms; now < end && lossy() == 0;) {
+    }
+    EXPECT_NE(choice.wanted(), 0u);
 }
 
 TEST_F(BehindTest, IsLeftWhenLossesEndAndNotBefore)

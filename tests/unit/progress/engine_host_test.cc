@@ -173,7 +173,7 @@ TEST_F(ProgressEngineTest, TestsInARowMostlyReturnAtOnceAndSeeWhatComesAllTheSam
     }
 }
 
-TEST_F(ProgressEngineTest, TestAfterAKickOrForAHeldPacketLooks)
+TEST_F(ProgressEngineTest, TestAfterAPostOrAKickOrForAHeldPacketLooks)
 {
     ProgressEngine& engine = make({.event_thread = false});
     post();
@@ -182,10 +182,12 @@ TEST_F(ProgressEngineTest, TestAfterAKickOrForAHeldPacketLooks)
             host_call(WhenIdle::kYield);
         }
         const std::uint64_t polls = source_->polls();
-        if (i % 2 == 0) {
+        if (i % 3 == 0) {
             engine.kick();
-        } else {
+        } else if (i % 3 == 1) {
             static_cast<void>(engine.held());
+        } else {
+            post();
         }
         host_call(WhenIdle::kYield);
         EXPECT_EQ(source_->polls(), polls + 1);

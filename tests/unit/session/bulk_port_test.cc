@@ -189,10 +189,40 @@ TEST_F(LossesTest, BulkDataOfSeveralSendersLeavesThemOneAfterTheOther)
         first = first == TimePoint{} && on_second() ? world.clock.now() : first;
     }
     EXPECT_EQ(other.links_up(LinkRole::kBulk), 2u);
-    EXPECT_GE(world.clock.now() - first, 900ms);
-    EXPECT_LE(world.clock.now() - first, 3s);
+    EXPECT_GE(world.clock.now() - first, 800ms);   // both transfers of a round take time
+    EXPECT_LE(world.clock.now() - first, 13s);   // 3 s, but where the refusal was lost with its connection, which looks like any failure
     EXPECT_GE(b->counters.get(Counter::kRefusedHellos), 1u);
     EXPECT_LE(b->counters.get(Counter::kRefusedHellos), 4u);
+}
+
+// Only a trial waits. A link that is opened again, or goes back where it was, may have nowhere else to go.
+TEST_F(LossesTest, LinksThatComeBackNeedNoTurn)
+{
+    SessionNode& c = add_third();
+    c.layer.lane_only(*second.back());
+    second.back()->expect(1900ns, 0.2);
+    for (SessionNode* const n : {a, &c}) {
+        ASSERT_TRUE(connect(*n));
+        n->transport.loses(10);
+    }
+    first_takes = 60ms;
+    second_takes = 12ms;
+    for (int i = 0; i < 400 && other.links_up(LinkRole::kBulk) < 2; ++i) {
+        transfer(*a);
+        transfer(c);
+    }
+    ASSERT_EQ(other.links_up(LinkRole::kBulk), 2u);
+    const std::uint64_t refused = b->counters.get(Counter::kRefusedHellos);
+    run_for(11s);
+    std::size_t least = 2;
+    for (int i = 0; i < 2000; ++i) {   // trials of home, which are lost, and the ways back from them
+        transfer(*a);
+        transfer(c);
+        least = std::min(least, other.links_up(LinkRole::kBulk));
+    }
+    EXPECT_EQ(other.links_up(LinkRole::kBulk), 2u);
+    EXPECT_LT(least, 2u);
+    EXPECT_EQ(b->counters.get(Counter::kRefusedHellos), refused);
 }
 
 TEST_F(LossesTest, BulkDataStaysWhereTheOtherWayIsNoBetter)

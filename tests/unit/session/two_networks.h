@@ -139,7 +139,8 @@ public:
             MutexLock guard{peer.lock};
             from.layer.transfer_begins(peer, 7, kMega);
         }
-        world.clock.advance(on_second() ? second_takes : first_takes);
+        const bool there = other.links_up(LinkRole::kBulk, second[&from == a ? 0 : &from == b ? 1 : 2].get()) != 0;
+        world.clock.advance(there ? second_takes : first_takes);
         {
             MutexLock guard{peer.lock};
             from.layer.transfer_ends(peer, 7, true);
