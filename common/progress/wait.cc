@@ -185,7 +185,7 @@ unsigned ProgressEngine::host_progress(unsigned budget, WhenIdle when) noexcept
         posted_.store(false, std::memory_order_relaxed);
         test_pace_.restart(pass_began_);
     }
-    const auto asked_for = [this]() noexcept LINNET_REQUIRES(token_) {
+    const auto asked_for = [this]() LINNET_REQUIRES(token_) {
         return kicks_.load(std::memory_order_relaxed) != polled_kicks_ || holds_packets() || work_waits_.load(std::memory_order_relaxed);
     };
     if (tests && !test_pace_.pass_is_due(pass_began_) && !asked_for()) {
