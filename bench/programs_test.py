@@ -37,10 +37,10 @@ int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag, MPI_
 """
 
 
-def mpirun(program, *args, ranks=2, limit=60, preload=None, over=STOCK, pin=False):
+def mpirun(program, *args, ranks=2, limit=60, preload=None, over=STOCK, pin=False, yields=True):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     export = ["-x", f"LD_PRELOAD={preload}"] if preload else []
-    return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", *over, "--mca", "mpi_yield_when_idle", "1", *export,
+    return subprocess.run([MPIRUN, "--oversubscribe", "--bind-to", "none", *over, "--mca", "mpi_yield_when_idle", str(int(yields)), *export,
                            "-np", str(ranks), *([str(PIN)] if pin else []), str(BUILD / program), *args],
                           env=environment, capture_output=True, text=True, timeout=limit + 30, check=False)
 
@@ -78,18 +78,16 @@ class ProgramTest(unittest.TestCase):
         self.assertLess(busy, 4 * 1000 / rows[("one-way", 1048576)])  # two threads that poll; medians of parts need not add up to the whole
 
     def test_lost_tells_windows_and_what_is_above(self):
-        # The two are measured one after the other, and a rank that yields while other work has its core waits for a time slice of that at each message:
-        # such a time may have fallen to the lone frames alone. Were the rows exchanged, it would have fallen to them five times.
-        seen = []
-        while len(seen) < 5 and not (seen and seen[-1][0] < seen[-1][1]):
-            rows, _ = self.rows("lost", "--seconds", "1")
-            seen.append((rows[("lone frame", 1)], rows[("window", 64)]))
-            self.assertLess(0, seen[-1][0])
-            for what, x in (("window", 64), ("lone frame", 1)):
-                median, tenth = (rows[(f"{text}, {what}", x)] for text in ("a lost frame in it costs", "and one in ten of them"))
-                self.assertLessEqual(0, median)
-                self.assertLessEqual(median, tenth)
-        self.assertLess(seen[-1][0], seen[-1][1], seen)
+        # Each on a core of its own, and without yields: beside other work one that yields waits for a time slice of it at every message, one that does not
+        # at the few between which a slice ends. The two rows are measured one after the other.
+        apart = len(os.sched_getaffinity(0)) > 1
+        rows, _ = self.rows("lost", "--seconds", "1", pin=apart, yields=not apart)
+        self.assertLess(0, rows[("lone frame", 1)])
+        self.assertLess(rows[("lone frame", 1)], rows[("window", 64)])
+        for what, x in (("window", 64), ("lone frame", 1)):
+            median, tenth = (rows[(f"{text}, {what}", x)] for text in ("a lost frame in it costs", "and one in ten of them"))
+            self.assertLessEqual(0, median)
+            self.assertLessEqual(median, tenth)
 
     def test_incast_from_three_ranks(self):
         rows, _ = self.rows("incast", "--sizes", "16K,1M", ranks=4)

@@ -36,7 +36,6 @@ OUT_OF_TIME = "not over in time"
 NO_TIME = "there was no time for it"   # in the table for what --stop-after left, which --missing runs
 KNOWN_SECONDS = 10                     # for what --before has as failed over another stack as well
 BEFORE = ", before"                    # ends what a table has from --before, and not from its own run
-MORE_OFTEN = 4                         # times that the other stacks run an entry which seems to fail over Linnet alone
 EITHER_WAY = "either way: "   # a reason that begins so is that of an entry which passes over Linnet at times
 
 
@@ -150,9 +149,6 @@ def compare(entry, args, differences):
                 outcome.why[stack] = run(entry, stack, args)
         if outcome.verdict == "DIFFERENT" and outcome.why["linnet"] == OUT_OF_TIME:   # that of the machine, or ours?
             outcome.why["linnet"] = run(entry, "linnet", args, 3)
-        for stack in others * MORE_OFTEN:   # an entry that depends on memory which it never wrote ends either way over any stack
-            if outcome.verdict == "DIFFERENT":
-                outcome.why[stack] = run(entry, stack, args)
         took = f"{time.monotonic() - begin:.1f} s"
         print(f"{outcome.verdict}: {entry.name} ({took})" + "".join(f"; {stack}: {why}" for stack, why in outcome.why.items() if why), flush=True)
     return outcome
