@@ -12,7 +12,7 @@ namespace {
 
 // The pools are for all. Who hears nothing gives nothing back, so the last quarter is for a few frames, or a train, of each: peers that fell silent do not hold
 // it against those that answer.
-constexpr std::size_t kLastPart = 4;
+constexpr std::size_t kLastPart = FramePool::kLastPart;
 constexpr std::size_t kFewFrames = 4;
 
 // That a connection may take of the pool now. One that holds none can have all that it gives.

@@ -213,8 +213,8 @@ public:
     // ---- time ----
     void run(TimePoint now) noexcept;
     [[nodiscard]] TimePoint next_timer() const noexcept { return heap_.empty() ? TimePoint::max() : heap_.front()->scheduled; }
-    // The owner begins or stops to poll: peers wait longer for one that sleeps.
-    void set_polling(bool polling) noexcept { polling_ = polling; }
+    // The owner begins or stops to poll: peers wait longer for one that sleeps. `in_turns`: it shares its core, and lanes are as those of one that sleeps.
+    void set_polling(bool polling, bool in_turns = false) noexcept { polling_ = polling, lanes_polled_ = polling && !in_turns; }
     // What peers wait for that poll and think that we do; others hear it with the next frame, or later.
     void flush_acks() noexcept;
     // The owner's host computes, and nobody waits for an answer: the questions that are due soon are due as for a peer that sleeps.
@@ -261,7 +261,7 @@ private:
     // ---- sending (produce.cc) ----
     // Each side knows of the other by the flag in its frames: where one of them sleeps, one asks late for what the other one acknowledges late.
     [[nodiscard]] static bool ack_can_wait(const Connection& c) noexcept { return c.lane != nullptr && !(c.peer_polls && c.told_polling); }
-    [[nodiscard]] bool answers_soon(const Connection& c) const noexcept { return c.peer_polls && (polling_ || c.lane == nullptr); }
+    [[nodiscard]] bool answers_soon(const Connection& c) const noexcept { return c.peer_polls && (c.lane == nullptr || (lanes_polled_ && c.told_polling)); }
     void want_send(Connection& c) noexcept;
     void want_control(Connection& c) noexcept;
     void want_ack(Connection& c) noexcept;
@@ -319,7 +319,7 @@ private:
     Pool<TrainTx> trains_tx_;
     Pool<TrainRx> trains_rx_;
     MachineStats stats_;
-    bool polling_{true}, room_{false};              // room_: it came about, and who waits for it was not looked for
+    bool polling_{true}, lanes_polled_{true}, room_{false};   // room_: it came about, and who waits for it was not looked for
     FramePool::Index lent_out_{FramePool::kNone};   // what the last more_lane() showed
     Block pending_;                                 // waits for land()
     struct Row {

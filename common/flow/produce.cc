@@ -148,7 +148,7 @@ void Machine::data_frame(Connection& c, TimePoint now, TxFrame& f) noexcept
     }
     f.stalled = !can_send_data(c) && c.used() == c.limit;
     stats_.credit_stalls += f.stalled ? 1 : 0;
-    if (again || f.stalled) {
+    if (again || f.stalled || (c.lane != nullptr && tx_pool_.scarce())) {
         h.flags.set(wire::frame_flag::kWantAck);
     }
     seal(c, f, h, extra, now);
@@ -187,7 +187,8 @@ void Machine::seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<cons
         f.payload = {};
     }
     std::uint32_t flags = h.flags.get();
-    flags |= polling_ ? wire::frame_flag::kPolling : 0u;
+    const bool polls = c.lane != nullptr ? lanes_polled_ : polling_;
+    flags |= polls ? wire::frame_flag::kPolling : 0u;
     flags |= c.mac ? wire::frame_flag::kMac : c.crc ? wire::frame_flag::kCrc : 0u;
     h.connection.set(c.peer_wire_id);
     h.incarnation.set(c.own_incarnation);
@@ -231,7 +232,7 @@ void Machine::seal(Connection& c, TxFrame& f, wire::FrameHead& h, std::span<cons
     ++stats_.frames_out;
 
     c.told_limit = c.line.limit();
-    c.told_polling = polling_;
+    c.told_polling = polls;
     c.since_ack = 0;
     c.ack_owed = false;
     c.ack_due = TimePoint::max();

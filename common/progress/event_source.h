@@ -58,8 +58,10 @@ public:
     // is of no use before more of it has come may then wait for that, and wait_descriptor() be readable only then. Holds until it is said otherwise.
     enum class Sleeper : std::uint8_t { kHost, kEventThread };
     virtual void will_sleep(Sleeper) noexcept {}
-    // Who polls from now on, when it is another one than before; at first the host does. The event thread does so for a moment, and sleeps again.
-    virtual void will_poll(Sleeper) noexcept {}
+    // How whoever polls does so from now on, when that is new. kSteadily, as at first: until what it waits for is here. kInTurns: others want its cores, and
+    // it gives them away in between. kForAMoment: it is the event thread, and sleeps again.
+    enum class Polling : std::uint8_t { kSteadily, kInTurns, kForAMoment };
+    virtual void will_poll(Polling) noexcept {}
 
     // When poll() must run at the latest (a connect timeout, a delayed acknowledgement); TimePoint::max() for never.
     [[nodiscard]] virtual TimePoint next_timer() const noexcept { return TimePoint::max(); }

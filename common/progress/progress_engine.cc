@@ -351,10 +351,12 @@ bool ProgressEngine::prepare_sources(EventSource::Sleeper who) noexcept
 
 void ProgressEngine::finish_sources(EventSource::Sleeper who) noexcept
 {
-    if (polls_for_ != who) {
-        polls_for_ = who;
+    using Polling = EventSource::Polling;
+    const Polling polling = who == EventSource::Sleeper::kEventThread ? Polling::kForAMoment : contended() ? Polling::kInTurns : Polling::kSteadily;
+    if (polling_ != polling) {
+        polling_ = polling;
         for (EventSource* source : sources_) {
-            source->will_poll(who);
+            source->will_poll(polling);
         }
     }
     if (prepared_) {

@@ -311,12 +311,12 @@ private:
 
     // the holder of the token
     alignas(kCacheLine) bool prepared_ LINNET_GUARDED_BY(token_){false};     // sources ring for arrivals
-    bool prepared_quiet_ LINNET_GUARDED_BY(token_){true};                    // and had nothing when they were prepared
-    EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost}, polls_for_ LINNET_GUARDED_BY(token_){prepared_for_};
+    EventSource::Sleeper prepared_for_ LINNET_GUARDED_BY(token_){EventSource::Sleeper::kHost};
+    EventSource::Polling polling_ LINNET_GUARDED_BY(token_){EventSource::Polling::kSteadily};
     bool completed_ LINNET_GUARDED_BY(token_){false}, here_ LINNET_GUARDED_BY(token_){false};   // completed() by the holder; completed_here(), in this pass
     std::uint32_t polled_kicks_ LINNET_GUARDED_BY(token_){0};                // kicks_ before the last pass over all sources
     EventSource* liveliest_ LINNET_GUARDED_BY(token_){nullptr};              // the source that had events last
-    bool thorough_ LINNET_GUARDED_BY(token_){true};                          // sources that rest are asked, too
+    bool prepared_quiet_ LINNET_GUARDED_BY(token_){true}, thorough_ LINNET_GUARDED_BY(token_){true};   // nothing was there then; those that rest are asked, too
     unsigned favours_ LINNET_GUARDED_BY(token_){0};                          // passes in a row that asked only that one
     Ticks linger_ LINNET_GUARDED_BY(token_){0}, pass_began_ LINNET_GUARDED_BY(token_){0};   // how long to look there for the next one; a host thread's
     std::size_t next_source_ LINNET_GUARDED_BY(token_){0};                   // where the next pass begins

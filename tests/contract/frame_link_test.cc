@@ -590,17 +590,17 @@ TEST_P(FrameLink, IdleLinksOweNoTimerButTheKeepAlive)
 // Both hosts compute: a question and its answer cost each event thread one wake-up, and nobody is woken up for an acknowledgement of them.
 TEST_P(FrameLink, EventThreadsSendNoFrameButWhatTheyHaveToSay)
 {
-    using Sleeper = EventSource::Sleeper;
+    using Polling = EventSource::Polling;
     const LinkId link = open();
     const auto frames_of = [&](std::uint32_t from, std::size_t since) {
         return std::count_if(net.sent.begin() + static_cast<std::ptrdiff_t>(since), net.sent.end(), [&](const auto& f) { return f.from == from; });
     };
     const auto sleeps = [&](Host& h) {
         EXPECT_TRUE(h.transport->prepare_sleep());
-        h.transport->will_sleep(Sleeper::kEventThread);
+        h.transport->will_sleep(EventSource::Sleeper::kEventThread);
     };
-    const auto wakes = [&](Host& h, Sleeper who) {
-        h.transport->will_poll(who);
+    const auto wakes = [&](Host& h, Polling how) {
+        h.transport->will_poll(how);
         h.transport->finish_sleep();
         h.transport->poll(64);
     };
@@ -613,11 +613,11 @@ TEST_P(FrameLink, EventThreadsSendNoFrameButWhatTheyHaveToSay)
         const std::size_t before = net.sent.size();
         send(link, eager(1, 100));
         sleeps(*a);
-        wakes(*b, Sleeper::kEventThread);
+        wakes(*b, Polling::kForAMoment);
         ASSERT_EQ(b->sink.packets.size(), round + 1);
         answer();
         sleeps(*b);
-        wakes(*a, Sleeper::kEventThread);
+        wakes(*a, Polling::kForAMoment);
         ASSERT_EQ(a->sink.packets.size(), round + 1);
         sleeps(*a);
         for (int ms = 0; ms < 3; ++ms) {
@@ -629,21 +629,21 @@ TEST_P(FrameLink, EventThreadsSendNoFrameButWhatTheyHaveToSay)
             EXPECT_EQ(frames_of(kA, before), 1) << "the question";
             EXPECT_EQ(frames_of(kB, before), 1) << "the answer";
         }
-        wakes(*a, Sleeper::kHost);
-        wakes(*b, Sleeper::kEventThread);
+        wakes(*a, Polling::kSteadily);
+        wakes(*b, Polling::kForAMoment);
         sleeps(*b);
     }
     const std::size_t before = net.sent.size();   // a host that waits itself, and was told that its peer sleeps
     send(link, eager(1, 100));
-    wakes(*b, Sleeper::kEventThread);
+    wakes(*b, Polling::kForAMoment);
     sleeps(*b);
     EXPECT_EQ(frames_of(kB, before), 0);
-    wakes(*b, Sleeper::kHost);
+    wakes(*b, Polling::kSteadily);
     answer();
-    wakes(*a, Sleeper::kHost);
+    wakes(*a, Polling::kSteadily);
     EXPECT_EQ(frames_of(kB, before), 1);
     send(link, eager(1, 100));   // and one that its peer polls like itself
-    wakes(*b, Sleeper::kEventThread);
+    wakes(*b, Polling::kForAMoment);
     sleeps(*b);
     EXPECT_EQ(frames_of(kB, before), 2);
 }

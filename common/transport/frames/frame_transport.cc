@@ -512,17 +512,18 @@ void FrameTransport::finish_sleep() noexcept
         return;
     }
     port_->finish_sleep();
-    will_poll(host_polls_ ? Sleeper::kHost : Sleeper::kEventThread);
+    will_poll(how_polled_);
 }
 
-// What the event thread sends in a pass comes from one that sleeps: it does so before the answer is here.
-void FrameTransport::will_poll(Sleeper who) noexcept
+// What the event thread sends in a pass comes from one that sleeps: it does so before the answer is here. Among ranks that share a core the 50 us of an
+// acknowledgement are over before either side has had its turn: it would be a frame of its own, for which nobody waits.
+void FrameTransport::will_poll(Polling how) noexcept
 {
     RoleScope token{token_};
-    host_polls_ = who == Sleeper::kHost;
+    how_polled_ = how;
     for (unsigned i = 0; i < channel_count_ && !closed_; ++i) {
         Held lock{*channels_[i]};
-        channels_[i]->machine->set_polling(host_polls_);
+        channels_[i]->machine->set_polling(how != Polling::kForAMoment, how == Polling::kInTurns);
     }
 }
 

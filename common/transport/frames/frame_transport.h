@@ -68,7 +68,7 @@ public:
     [[nodiscard]] bool prepare_sleep() noexcept override;
     void finish_sleep() noexcept override;
     void will_sleep(Sleeper who) noexcept override;
-    void will_poll(Sleeper who) noexcept override;
+    void will_poll(Polling how) noexcept override;
     [[nodiscard]] TimePoint next_timer() const noexcept override;
 
     // Opening frames that were no such thing, or were refused for their number. Token holder.
@@ -229,7 +229,7 @@ private:
     mutable Role token_;
     bool polling_ LINNET_GUARDED_BY(token_){false};
     bool closed_ LINNET_GUARDED_BY(token_){false};
-    bool host_polls_ LINNET_GUARDED_BY(token_){true};       // not the event thread, which sleeps again at once
+    Polling how_polled_ LINNET_GUARDED_BY(token_){Polling::kSteadily};
     TimePoint now_ LINNET_GUARDED_BY(token_){};             // of this pass
     bool now_is_new_ LINNET_GUARDED_BY(token_){false};      // linger() has just looked
     TimePoint publish_at_ LINNET_GUARDED_BY(token_){};

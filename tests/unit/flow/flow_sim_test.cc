@@ -82,6 +82,7 @@ std::string run_schedule(std::uint64_t seed)
         h->path.corrupt = config.crc || mac ? one_of(random, {0.0, 0.0, 0.02}) : 0;
         h->asleep = random() % 5 == 0;
         h->wake_after = one_of<Nanos>(random, {20us, 1ms});
+        h->turns = one_of<Nanos>(random, {0ns, 0ns, 60us, 1ms, 20ms});
         h->ring_max = config.ring_frames;
         give_work(*h);
     }

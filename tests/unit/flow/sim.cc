@@ -229,7 +229,7 @@ TimePoint Host::next() const
 void Host::poll()
 {
     wake_at = TimePoint::max();
-    machine.set_polling(!asleep);
+    machine.set_polling(!asleep, turns != Nanos{0} && sim.now.time_since_epoch() / turns % 2 != 0);
     for (unsigned n = 0; n < 64 && !ring.empty(); ++n) {
         const std::vector<std::byte> frame = take_frame();
         const Received received = machine.receive(frame, sim.now);

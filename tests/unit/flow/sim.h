@@ -125,6 +125,7 @@ public:
     Nanos wake_after{0};
     TimePoint wake_at{TimePoint::max()};
     bool frozen{false};            // not scheduled at all
+    Nanos turns{0};                // it polls steadily and in turns, for so long each; 0: steadily
     std::uint64_t ring_drops{0};
     std::size_t blocks_due{0};           // on their way to it, or in its ring
     std::size_t blocks_most{0};

@@ -65,6 +65,35 @@ TEST_F(FlowSleepers, WhoSleepsIsAcknowledgedWithTheNextFrameOrLate)
     EXPECT_EQ(head_of(frame_of(*b)).kind, wire::FrameKind::kAck);
 }
 
+// Ranks that share a core: of what they say of themselves only lanes are later, whose frames others ride on; trains are asked for as soon as ever.
+TEST_F(FlowSleepers, WhoPollsInTurnsIsASleeperToLanesAlone)
+{
+    const auto polls = [](const std::vector<std::byte>& frame) { return (head_of(frame).flags.get() & wire::frame_flag::kPolling) != 0; };
+    join();
+    a->machine.set_polling(true, true);
+    for (unsigned i = 0; i < 2; ++i) {   // the first credit, of either side
+        ASSERT_TRUE(write(*a, 100));
+        EXPECT_EQ(b->machine.receive(frame_of(*a), sim.now).drop, Drop::kNone);
+        ASSERT_TRUE(write(*b, 100));
+        EXPECT_EQ(a->machine.receive(frame_of(*b), sim.now).drop, Drop::kNone);
+    }
+    ASSERT_TRUE(write(*a, 100));
+    const auto lane = frame_of(*a);
+    EXPECT_EQ(head_of(lane).kind, wire::FrameKind::kLane);
+    EXPECT_FALSE(polls(lane));
+    a->send_bulk(100, 100);
+    a->give();
+    const auto block = frame_of(*a);
+    EXPECT_EQ(head_of(block).kind, wire::FrameKind::kBlock);
+    EXPECT_TRUE(polls(block));
+    EXPECT_EQ(b->machine.receive(lane, sim.now).drop, Drop::kNone);
+    b->machine.flush_acks();
+    EXPECT_TRUE(frame_of(*b).empty()) << "with the next frame, or late";
+    a->machine.set_polling(true);
+    ASSERT_TRUE(write(*a, 100));
+    EXPECT_TRUE(polls(frame_of(*a)));
+}
+
 TEST_F(FlowSleepers, ManyFramesOfASleeperAreAcknowledgedAtOnce)
 {
     Machine::Config config;

@@ -80,7 +80,7 @@ public:
         owes_.store(false);
         ++settled_;
     }
-    void will_poll(Sleeper who) noexcept override { poller_.store(who, std::memory_order_seq_cst); }
+    void will_poll(Polling how) noexcept override { how_polled_.store(how, std::memory_order_seq_cst); }
     TimePoint next_timer() const noexcept override { return TimePoint{Nanos{timer_.load(std::memory_order_seq_cst)}}; }
 
     void set_timer(TimePoint when) { timer_.store(when.time_since_epoch().count(), std::memory_order_seq_cst); }
@@ -92,7 +92,7 @@ public:
     void owe() { owes_.store(true); }
     [[nodiscard]] unsigned settled() const { return settled_; }
     void take_to_prepare(Nanos time) { to_prepare_ = time; }
-    [[nodiscard]] Sleeper poller() const { return poller_.load(std::memory_order_seq_cst); }
+    [[nodiscard]] Polling how_polled() const { return how_polled_.load(std::memory_order_seq_cst); }
     [[nodiscard]] bool prepared() const { return armed_.load(std::memory_order_seq_cst); }   // somebody sleeps on it, or is about to
 
     std::function<void(std::uint64_t)> on_handled;   // on the poller's thread
@@ -107,7 +107,7 @@ private:
     std::atomic<Nanos> to_prepare_{Nanos{0}};
     std::atomic<int> inside_{0};
     std::atomic<bool> armed_{false};
-    std::atomic<Sleeper> poller_{Sleeper::kHost};
+    std::atomic<Polling> how_polled_{Polling::kSteadily};
 };
 
 }   // namespace linnet::testing

@@ -335,9 +335,9 @@ TEST_F(ProgressEngineTest, ReturningHostCostsOneSpuriousWakeUpThenTheThreadParks
     EXPECT_LE(count(Counter::kEventThreadWakeups) - before, 3u + 3 * lost);
 }
 
-TEST_F(ProgressEngineTest, SourcesAreToldWhoPolls)
+TEST_F(ProgressEngineTest, SourcesAreToldHowTheyArePolled)
 {
-    using Sleeper = EventSource::Sleeper;
+    using Polling = EventSource::Polling;
     ProgressEngine& engine = make();
     engine.peers_changed(1);
     for (int round = 0; round < 3; ++round) {
@@ -347,11 +347,11 @@ TEST_F(ProgressEngineTest, SourcesAreToldWhoPolls)
         const std::uint64_t handled = source_->handled();
         source_->deliver();
         ASSERT_TRUE(soon([&] { return source_->handled() != handled; })) << round;
-        EXPECT_EQ(source_->poller(), Sleeper::kEventThread) << round;
+        EXPECT_EQ(source_->how_polled(), Polling::kForAMoment) << round;
         engine.work_closed();
         ASSERT_TRUE(soon([&] {   // the event thread may have the token
             host_call(WhenIdle::kReturn);
-            return source_->poller() == Sleeper::kHost;
+            return source_->how_polled() == (engine.contended() ? Polling::kInTurns : Polling::kSteadily);
         })) << round;
     }
 }
