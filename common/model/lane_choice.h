@@ -24,8 +24,8 @@ namespace linnet::model {
 class LaneChoice {
 public:
     struct Config {
-        Nanos worth{std::chrono::milliseconds{1}};        // time lost that a move is worth
-        double worth_asks{16};                            // and the waits for cores of so many questions
+        Nanos worth{std::chrono::microseconds{400}};      // time lost that a move is worth: what one takes of the cores
+        double worth_asks{2};                             // and the waits for cores of so many questions: hello, welcome, confirm, and what goes out again
         Nanos worth_max{std::chrono::milliseconds{64}};   // it doubles with each move that comes
         Nanos soon{std::chrono::milliseconds{200}};       // so soon after another, up to here; a later one sets it back
         Nanos retry_first{std::chrono::seconds{10}};      // until a path that failed is tried again; doubles

@@ -52,14 +52,16 @@ double more_frames_ns(const SessionLayer::Config& config, const Port& port) noex
 
 model::Line SessionLayer::expected_of(const Port& port) const noexcept
 {
-    const double share = cores_are_shared(config_) ? port.caps().busy : 1;
+    const bool shared = cores_are_shared(config_);
+    const double share = shared ? port.caps().busy : 1;
+    const double byte_share = shared ? port.caps().busy_byte : 1;
     const model::Line* const known = profile_of(config_, port);
     if (known != nullptr) {
-        return model::Line{share * known->fixed_ns, known->per_byte_ns};
+        return model::Line{share * known->fixed_ns, byte_share * known->per_byte_ns};
     }
     const auto dearer = static_cast<double>(std::max(config_.call_cost - kUsualCall, Nanos{0}).count());
     const double latency = static_cast<double>(port.caps().latency.count()) + port.caps().calls * dearer;
-    return model::Line{share * latency, port.transport().ns_per_byte()};
+    return model::Line{share * latency, byte_share * port.transport().ns_per_byte()};
 }
 
 model::Line SessionLayer::expected_of(const Session& s, const Port& port) const noexcept

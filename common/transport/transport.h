@@ -55,7 +55,9 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
     double calls{0};              // prior: the latency is longer by so many times what a system call takes above kUsualCall
     bool unasked{false};          // its bulk packets may be told to wait (Landing::later), so they may come before it is known what for
-    double busy{1};               // prior: the share of the latency in which a processor works, as against waits: what counts where ranks share cores
+    // Priors: what a message takes of the processors of both sides, for its latency and for its time per byte alone; what counts where ranks share cores, in
+    // which others then work meanwhile. The same unit for all transports, no matter which.
+    double busy{1}, busy_byte{1};
 };
 inline constexpr Nanos kUsualCall{200};
 

@@ -22,7 +22,8 @@ constexpr TransportCaps kPrior{
     .latency = Nanos{4400},
     .bytes_per_ns = 0.9,   // with frames of 1500 bytes, until rows of them were timed
     .calls = 1,            // the ring is read without any
-    .busy = 0.5,
+    .busy = 0.43,
+    .busy_byte = 0.85,
 };
 
 // Being in one network does not prove being on one segment. Long enough for a peer that computes, short enough for connect_timeout to leave room for others.

@@ -48,7 +48,7 @@ constexpr TransportCaps kCaps{
     .more_frames = Nanos{3500},
     .calls = 5,   // as those of udp, and of its acknowledgements
     .unasked = true,
-    .busy = 0.55,
+    .busy = 0.51,
 };
 
 }   // namespace

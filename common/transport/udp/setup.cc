@@ -22,7 +22,8 @@ constexpr TransportCaps kPrior{
     .bytes_per_ns = 2.2,
     // One sends, one and a half ask and receive; the rest is that where calls are slow so are the kernel's other ways in and out, for its interrupts.
     .calls = 4,
-    .busy = 0.7,   // acknowledgements are packets of their own here
+    .busy = 0.55,
+    .busy_byte = 0.82,
 };
 
 constexpr std::size_t kIpv4Heads = 20 + 8;

@@ -205,10 +205,10 @@ TEST_F(DearCallsTest, LaneGoesWhereItsMessagesAreLessWorkWhenRanksShareCores)
     }
     pingpong(8, 8000);
     EXPECT_FALSE(lane_on_second());
-    core_wait = 20us;
-    pingpong(8, 800);
+    core_wait = 400us;
+    pingpong(8, 400);
     EXPECT_FALSE(lane_on_second()) << "a move waits for cores, too";
-    pingpong(8, 7200);
+    pingpong(8, 7600);
     EXPECT_TRUE(lane_on_second());
 }
 
