@@ -50,7 +50,7 @@ public:
     [[nodiscard]] std::byte* buffer(Index i) const noexcept { return memory_ + std::size_t{i} * buffer_bytes_; }
     [[nodiscard]] std::size_t available() const noexcept { return free_.size(); }
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
-    // The last part of it is for a few frames of each: who holds many wants them back.
+    // The last part of it is for a few frames of each: whoever sends then wants those back that have arrived.
     static constexpr std::size_t kLastPart = 4;
     [[nodiscard]] bool scarce() const noexcept { return available() <= count() / kLastPart; }
     [[nodiscard]] std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }

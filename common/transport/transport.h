@@ -55,8 +55,8 @@ struct TransportCaps {            // constant after open(); upper layers choose 
     Nanos more_frames{0};         // prior: what a message alone takes longer as soon as one frame does not hold it
     double calls{0};              // prior: the latency is longer by so many times what a system call takes above kUsualCall
     bool unasked{false};          // its bulk packets may be told to wait (Landing::later), so they may come before it is known what for
-    // Priors: what a message takes of the processors of both sides, for its latency and for its time per byte alone; what counts where ranks share cores, in
-    // which others then work meanwhile. The same unit for all transports, no matter which.
+    // Priors: where ranks share cores others work while a message is on its way, and what counts is what it takes of the processors of both sides: as shares of
+    // the latency and of the time per byte, to one scale for all transports.
     double busy{1}, busy_byte{1};
 };
 inline constexpr Nanos kUsualCall{200};
